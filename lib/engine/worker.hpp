@@ -1,0 +1,89 @@
+// Worker: one core's turn of the crank over one port: receive, parse, demultiplex, step the QPs,
+// run timers, pull packets, transmit. It owns its QPs, CQs and memory table; nothing is shared.
+//
+// All calls come from one thread. Time comes in with turn(); the worker reads no clock.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "engine/interface.hpp"
+#include "engine/packet_io.hpp"
+#include "transport/qp.hpp"
+
+namespace roce::engine {
+
+struct WorkerConfig {
+  std::uint8_t index = 0;        ///< 0..15, part of each QPN
+  std::uint32_t max_qps = 1024;  ///< 1..65536
+  std::uint32_t max_mrs = 4096;
+  std::uint64_t seed = 1;           ///< QPN generations and keys
+  std::size_t tx_burst_per_qp = 8;  ///< frames a QP may send before the next one's turn
+};
+
+/// Frames by what became of them; the rejects of wire::Verdict have a counter each.
+struct WorkerCounters {
+  std::array<std::uint64_t, wire::kVerdicts> verdicts{};
+  std::uint64_t unknown_qpn = 0;      ///< no QP of that number here
+  std::uint64_t not_our_address = 0;  ///< destination MAC or IP is none of ours
+  std::uint64_t tx_refused = 0;       ///< frames a port did not take at once (kept and sent later)
+  std::uint64_t tx_no_buffer = 0;     ///< turns that found no transmit slot
+  std::uint64_t arp_rx = 0, arp_tx = 0, nd_rx = 0, nd_tx = 0, icmp_echo_rx = 0, icmp_echo_tx = 0;
+  std::uint64_t async_events_dropped = 0;
+};
+
+class Worker {
+ public:
+  /// port: outlives the worker.
+  Worker(const WorkerConfig& config, PacketIo& port);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  [[nodiscard]] InterfaceId add_interface(const InterfaceConfig& config);
+  [[nodiscard]] const InterfaceConfig& interface(InterfaceId id) const;
+
+  // --- verbs ---
+  [[nodiscard]] verbs::MemoryTable& memory();
+  /// CQs and QPs live until destroyed or the worker ends. cqe: capacity.
+  [[nodiscard]] verbs::CompletionQueue& create_cq(std::size_t cqe);
+  void destroy_cq(verbs::CompletionQueue& cq);
+  /// Fails when max_qps are in use. A destroyed QP's number is not used again soon.
+  [[nodiscard]] Result<Qpn> create_qp(const verbs::QpInitAttributes& init);
+  void destroy_qp(Qpn qpn);
+  [[nodiscard]] Result<void> modify_qp(Qpn qpn, const verbs::QpAttributes& attributes);
+  [[nodiscard]] transport::PostResult post_send(Qpn qpn, const verbs::SendWr& wr);
+  [[nodiscard]] transport::PostResult post_recv(Qpn qpn, const verbs::RecvWr& wr);
+  /// For queries; null when there is no such QP.
+  [[nodiscard]] const transport::Qp* find_qp(Qpn qpn) const;
+
+  // --- neighbours ---
+  /// The MAC that leads to destination (its own or the gateway's) when known; else starts or goes
+  /// on asking by ARP or ND (one request per second) and returns nothing: ask again after later
+  /// turns.
+  [[nodiscard]] std::optional<MacAddress> resolve(InterfaceId id, const IpAddress& destination,
+                                                  Instant now);
+
+  /// One turn (see the design's eight steps). Returns whether it received or sent anything.
+  bool turn(Instant now);
+  /// The earliest timer of any QP; Instant::never() when none runs. For simulated time.
+  [[nodiscard]] Instant next_deadline() const;
+
+  /// Moves pending asynchronous events into out, oldest first; returns how many.
+  [[nodiscard]] std::size_t poll_async(std::span<transport::AsyncEvent> out);
+
+  [[nodiscard]] const transport::Counters& counters() const;
+  [[nodiscard]] const WorkerCounters& worker_counters() const;
+  [[nodiscard]] PacketIo& port();
+
+ private:
+  class Core;
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace roce::engine
