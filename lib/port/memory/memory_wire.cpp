@@ -19,6 +19,8 @@ using engine::Frame;
 using engine::kBurst;
 
 constexpr std::size_t kLine = 64;
+/// Two lines: the adjacent-line prefetcher makes neighbours share as well.
+constexpr std::size_t kNoSharing = 2 * kLine;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 /// An odd number of cache lines, so that headers of neighbouring slots fall into different sets.
 constexpr std::size_t kStride = 67 * kLine;
@@ -77,14 +79,14 @@ class SingleWriterCounter {
 }  // namespace
 
 /// One direction: the sender's slots, the ring that carries them over and the ring back.
-struct MemoryWire::Direction {
+struct alignas(kNoSharing) MemoryWire::Direction {
   explicit Direction(std::size_t count) : slots(count), frames(count), returns(count) {}
   Slots slots;
   SpscRing<Descriptor> frames;
   SpscRing<std::uint32_t> returns;
 };
 
-class MemoryWire::End final : public engine::PacketIo {
+class alignas(kNoSharing) MemoryWire::End final : public engine::PacketIo {
  public:
   End(engine::PortInfo info, std::size_t slots, Direction& out, Direction& in)
       : info_(std::move(info)), out_(out), in_(in), free_(slots), free_count_(slots) {
