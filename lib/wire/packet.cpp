@@ -68,7 +68,7 @@ Verdict parse_ipv4(std::span<const std::byte> bytes, IcrcCheck check, Packet& pa
   if (ip.protocol != kIpUdp) return Verdict::OTHER;
   // Only what could be RoCE is judged; other UDP with options or fragments is not our business, but
   // without the UDP header one cannot tell, so it counts here.
-  if (header != sizeof(Ipv4Header)) return Verdict::IP_OPTIONS;
+  if (header != sizeof(Ipv4Header)) return Verdict::IP_WITH_OPTIONS;
   if (ip.is_fragment()) return Verdict::IP_FRAGMENT;
   const std::size_t total = ip.total_length.get();
   if (total < sizeof(Ipv4Header) || total > bytes.size()) return Verdict::IP_LENGTH;

@@ -25,7 +25,7 @@ enum class Verdict : std::uint8_t {
   OTHER,         ///< something else; not ours to judge
   FRAME_TOO_SHORT,
   IP_VERSION,
-  IP_OPTIONS,  ///< IHL is not 5
+  IP_WITH_OPTIONS,  ///< IHL is not 5 (IP_OPTIONS is a macro of <netinet/in.h>)
   IP_FRAGMENT,
   IP_LENGTH,  ///< total or payload length runs past the frame or is too small
   IP_CHECKSUM,
