@@ -68,7 +68,7 @@ Verdict parse_ipv4(std::span<const std::byte> bytes, IcrcCheck check, Packet& pa
   if (ip.protocol != kIpUdp) return Verdict::OTHER;
   // Only what could be RoCE is judged; other UDP with options or fragments is not our business, but
   // without the UDP header one cannot tell, so it counts here.
-  if (header != sizeof(Ipv4Header)) return Verdict::IP_WITH_OPTIONS;
+  if (header != sizeof(Ipv4Header)) return Verdict::IPV4_OPTIONS;
   if (ip.is_fragment()) return Verdict::IP_FRAGMENT;
   const std::size_t total = ip.total_length.get();
   if (total < sizeof(Ipv4Header) || total > bytes.size()) return Verdict::IP_LENGTH;
@@ -78,7 +78,7 @@ Verdict parse_ipv4(std::span<const std::byte> bytes, IcrcCheck check, Packet& pa
   const Verdict verdict =
       parse_udp(bytes.subspan(sizeof(Ipv4Header), total - sizeof(Ipv4Header)), check, packet);
   if (verdict == Verdict::ROCE && internet_checksum(bytes.first(sizeof(Ipv4Header))) != 0)
-    return Verdict::IP_CHECKSUM;
+    return Verdict::IPV4_CHECKSUM;
   return verdict;
 }
 

@@ -25,10 +25,10 @@ enum class Verdict : std::uint8_t {
   OTHER,         ///< something else; not ours to judge
   FRAME_TOO_SHORT,
   IP_VERSION,
-  IP_WITH_OPTIONS,  ///< IHL is not 5 (IP_OPTIONS is a macro of <netinet/in.h>)
+  IPV4_OPTIONS,  ///< IHL is not 5; IP_OPTIONS and IP_CHECKSUM are macros of <netinet/in.h>
   IP_FRAGMENT,
   IP_LENGTH,  ///< total or payload length runs past the frame or is too small
-  IP_CHECKSUM,
+  IPV4_CHECKSUM,
   UDP_LENGTH,  ///< does not agree with the IP length
   BTH_TOO_SHORT,
   UNKNOWN_OPCODE,
