@@ -115,7 +115,11 @@ Result<void> OpenPort::Stack::borrow(const PortOptions& options, dpdk::EthdevCon
                    fmt::format("interface {} has an MTU of {}, less than --mtu {}", found->name,
                                found->mtu, *options.mtu),
                    fmt::format("ip link set dev {} mtu {}", found->name, *options.mtu));
-  config.sharing = dpdk::Sharing::KERNEL;
+  // AF_XDP's program takes all frames of the queue off the kernel: there we answer ARP ourselves.
+  config.sharing =
+      options.spec.kind == PortKind::AFXDP || options.spec.target.starts_with("net_af_xdp")
+          ? dpdk::Sharing::ALONE
+          : dpdk::Sharing::KERNEL;
   config.mac = found->mac;
   config.mtu = options.mtu.value_or(
       static_cast<std::uint16_t>(std::min<std::uint32_t>(found->mtu, kMaxMtu)));

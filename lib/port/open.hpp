@@ -43,7 +43,9 @@ class OpenPort {
   [[nodiscard]] engine::PacketIo& io() const;
   /// The other end of `ring` and `wire`, undecorated; null for other kinds.
   [[nodiscard]] engine::PacketIo* peer() const;
-  /// What the kernel holds on the interface of `afpacket` and `afxdp`; empty for other kinds.
+  /// What the kernel holds on the interface of `afpacket` and `afxdp`; empty for other kinds. On
+  /// `afxdp` they are ours to answer for (io().info().kernel_has_address is false): AF_XDP takes
+  /// every frame of the interface's queue 0, and the kernel gets none.
   [[nodiscard]] const std::vector<IpPrefix>& kernel_addresses() const;
   /// Null without faults, without capture.
   [[nodiscard]] const FaultPort* faults() const;

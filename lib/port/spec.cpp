@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -197,13 +197,20 @@ Result<PortSpec> parse_bare_word(PortSpec spec, std::string_view word) {
                   word.empty() ? "IFACE" : word));
 }
 
-/// One frame slot of an AF_PACKET ring: a power of two that holds the kernel's header as well.
-std::uint32_t af_packet_slot(std::uint16_t mtu) {
+/// The geometry of an AF_PACKET ring. The driver maps blocks back to back and finds frames by
+/// multiples of framesz, so that a block must be whole pages and whole frames, and framecnt whole
+/// blocks.
+struct AfPacketRing {
+  std::uint32_t frame, block, frames;
+};
+AfPacketRing af_packet_ring(std::uint16_t mtu) {
   constexpr std::uint32_t kKernelHeader = 80;  // TPACKET2_HDRLEN and alignment, <linux/if_packet.h>
-  constexpr std::uint32_t kEthernet = 14 + 4;
-  // Jumbo super-frames of TCP are not ours: what is longer than 9216 bytes arrives cut off.
-  const std::uint32_t bytes = std::min<std::uint32_t>(mtu, 9216) + kEthernet + kKernelHeader;
-  return std::bit_ceil(std::max<std::uint32_t>(bytes, 2048));
+  constexpr std::uint32_t kEthernet = 14 + 4, kPage = 4096, kFrames = 1024;
+  // Not a power of two, which would double the driver's buffers at 4096 + headers.
+  const std::uint32_t frame = (mtu + kEthernet + kKernelHeader + 511) / 512 * 512;
+  const std::uint32_t block = std::lcm(frame, kPage);
+  const std::uint32_t per_block = block / frame;
+  return {frame, block, kFrames / per_block * per_block};
 }
 
 }  // namespace
@@ -257,13 +264,10 @@ std::string device_args(const PortSpec& spec, unsigned index, std::uint16_t mtu)
     case PortKind::VDEV:
       return spec.target;
     case PortKind::AFPACKET: {
-      // The driver maps blocks back to back and finds frames by multiples of framesz, so that a
-      // block must be whole frames, and framecnt whole blocks.
-      const std::uint32_t slot = af_packet_slot(mtu);
-      const std::uint32_t block = std::max<std::uint32_t>(slot, 65536);
+      const AfPacketRing ring = af_packet_ring(mtu);
       return fmt::format(
           "net_af_packet{},iface={},blocksz={},framesz={},framecnt={},qdisc_bypass=1", index,
-          spec.target, block, slot, 1024);
+          spec.target, ring.block, ring.frame, ring.frames);
     }
     case PortKind::AFXDP:
       return fmt::format("net_af_xdp{},iface={},start_queue=0,queue_count=1", index, spec.target);

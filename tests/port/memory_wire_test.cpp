@@ -2,22 +2,19 @@
 
 #include <array>
 #include <catch2/catch.hpp>
-#include <chrono>
-#include <cstring>
-#include <memory>
 #include <set>
 #include <thread>
 #include <vector>
 
 #include "base/prng.hpp"
-#include "wire/build.hpp"
-#include "wire/icrc.hpp"
+#include "port/frames.hpp"
 
 using roce::Instant;
 using roce::engine::Frame;
 using roce::engine::kBurst;
 using roce::engine::PacketIo;
 using roce::port::MemoryWire;
+using roce::test::free_slots;
 
 namespace {
 
@@ -26,15 +23,6 @@ constexpr Instant kNow{};
 void fill(Frame& frame, roce::Prng& prng, std::uint32_t length) {
   frame.length = length;
   for (std::uint32_t i = 0; i < length; ++i) frame.data[i] = static_cast<std::byte>(prng());
-}
-
-/// Slots an end can reserve at once; gives them all back.
-std::size_t free_slots(PacketIo& end) {
-  std::vector<Frame> all;
-  std::array<Frame, kBurst> some;
-  while (const std::size_t n = end.tx_reserve(some)) all.insert(all.end(), &some[0], &some[n]);
-  end.tx_release(all);
-  return all.size();
 }
 
 }  // namespace

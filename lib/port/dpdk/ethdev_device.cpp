@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <thread>
 
@@ -27,6 +28,8 @@ constexpr std::uint16_t kDescriptors = 1024;
 constexpr unsigned kSpareBuffers = 2048;
 constexpr unsigned kPoolCache = 256;
 constexpr std::uint16_t kVirtualMtu = 4200;  ///< where no device sets a limit: path MTU 4096
+/// What an AF_XDP buffer of 4096 bytes holds beside mempool header and padding, mbuf and headroom.
+constexpr std::uint32_t kXdpRoom = 4096 - 128 - 128 - RTE_PKTMBUF_HEADROOM;
 constexpr std::uint32_t kL2Bytes = sizeof(wire::EthernetHeader) + sizeof(wire::VlanTag);
 
 std::string place(const EthdevConfig& config) {
@@ -98,6 +101,27 @@ int set_kernel_mtu(const std::string& interface, std::uint16_t mtu) {
   const int error = ::ioctl(fd, SIOCSIFMTU, &request) == 0 ? 0 : errno;
   ::close(fd);
   return error;
+}
+
+/// Value of a numeric device argument, or none.
+std::uint32_t device_argument(const std::string& device, std::string_view key, std::uint32_t none) {
+  const std::size_t at = device.find(fmt::format(",{}=", key));
+  if (at == std::string::npos) return none;
+  std::uint32_t value = none;
+  std::from_chars(device.data() + at + key.size() + 2, device.data() + device.size(), value);
+  return value;
+}
+
+/// Data room of an mbuf, headroom included.
+std::uint16_t buffer_bytes(const EthdevConfig& config, std::uint16_t mtu) {
+  std::uint32_t room =
+      std::max<std::uint32_t>(mtu + kL2Bytes, wire::kMaxFrameBytes + sizeof(wire::VlanTag));
+  // AF_PACKET's driver wants room for its whole frame slot.
+  room = std::max(room, device_argument(config.device, "framesz", 0));
+  // AF_XDP's kernel side takes chunks of one page at most: header, headroom and data share it.
+  if (config.kind == PortKind::AFXDP) room = kXdpRoom;
+  return static_cast<std::uint16_t>(
+      RTE_ALIGN_CEIL(room + RTE_PKTMBUF_HEADROOM, RTE_CACHE_LINE_SIZE));
 }
 
 bool is_zero(const MacAddress& mac) {
@@ -181,6 +205,8 @@ Result<void> EthdevDevice::configure(const EthdevConfig& config) {
           fmt::format("give --mtu {} or less", about.max_mtu));
   } else {
     info_.mtu = config.mtu.value_or(kVirtualMtu);
+    if (config.kind == PortKind::AFXDP)
+      info_.mtu = std::min<std::uint16_t>(info_.mtu, kXdpRoom - kL2Bytes);
   }
   // Each buffer comes from one pool and has one owner.
   if ((about.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0)
@@ -202,10 +228,7 @@ Result<void> EthdevDevice::set_up_queues(const EthdevConfig& config,
                                          const rte_eth_dev_info& about) {
   std::uint16_t rx = kDescriptors, tx = kDescriptors;
   (void)::rte_eth_dev_adjust_nb_rx_tx_desc(port_id_, &rx, &tx);
-  const std::uint32_t room =
-      std::max<std::uint32_t>(info_.mtu + kL2Bytes, wire::kMaxFrameBytes + sizeof(wire::VlanTag));
-  const auto data_room =
-      static_cast<std::uint16_t>(RTE_ALIGN_CEIL(room + RTE_PKTMBUF_HEADROOM, RTE_CACHE_LINE_SIZE));
+  const std::uint16_t data_room = buffer_bytes(config, info_.mtu);
   const int socket = ::rte_eth_dev_socket_id(port_id_);
   pool_ = ::rte_pktmbuf_pool_create(fmt::format("roce_pool_{}", port_id_).c_str(),
                                     rx + tx + kSpareBuffers, kPoolCache, 0, data_room, socket);

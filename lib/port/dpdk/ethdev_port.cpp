@@ -102,7 +102,7 @@ class EthdevPort final : public engine::PacketIo {
       mbufs[i]->data_len = static_cast<std::uint16_t>(frames[i].length);
       mbufs[i]->pkt_len = frames[i].length;
     }
-    return ::rte_eth_tx_burst(device_.port_id(), 0, mbufs.data(), static_cast<std::uint16_t>(n));
+    return send(frames, mbufs, n);
   }
 
   void tx_release(std::span<const Frame> frames) override { free_frames(frames); }
@@ -112,11 +112,12 @@ class EthdevPort final : public engine::PacketIo {
   engine::PortCounters counters() const override {
     rte_eth_stats stats{};
     engine::PortCounters c;
+    // Bytes are ours, since some drivers (ring, null) count none.
     if (::rte_eth_stats_get(device_.port_id(), &stats) != 0) return c;
     c.ipackets = stats.ipackets - own_packets_.get();
-    c.ibytes = stats.ibytes - own_bytes_.get();
+    c.ibytes = received_bytes_.get();
     c.opackets = stats.opackets;
-    c.obytes = stats.obytes;
+    c.obytes = sent_bytes_.get();
     c.imissed = stats.imissed;
     c.ierrors = stats.ierrors + rx_unusable_.get();
     c.oerrors = stats.oerrors + tx_too_long_.get();
@@ -134,14 +135,22 @@ class EthdevPort final : public engine::PacketIo {
   bool accept(rte_mbuf& mbuf, Frame& frame) {
     if (mbuf.nb_segs > 1 && ::rte_pktmbuf_linearize(&mbuf) != 0) [[unlikely]]
       return refuse(mbuf, rx_unusable_);
-    if (sharing_ == Sharing::KERNEL && is_own(mbuf)) {
-      own_bytes_.add(mbuf.pkt_len);
-      return refuse(mbuf, own_packets_);
-    }
+    if (sharing_ == Sharing::KERNEL && is_own(mbuf)) return refuse(mbuf, own_packets_);
     if ((mbuf.ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0 && !restore_vlan(mbuf)) [[unlikely]]
       return refuse(mbuf, rx_unusable_);
     frame = frame_of(mbuf);
+    received_bytes_.add(frame.length);
     return true;
+  }
+
+  std::size_t send(std::span<const Frame> frames, std::array<rte_mbuf*, kBurst>& mbufs,
+                   std::size_t n) {
+    const std::size_t sent =
+        ::rte_eth_tx_burst(device_.port_id(), 0, mbufs.data(), static_cast<std::uint16_t>(n));
+    std::uint64_t bytes = 0;
+    for (const Frame& frame : frames.first(sent)) bytes += frame.length;
+    sent_bytes_.add(bytes);
+    return sent;
   }
 
   static bool refuse(rte_mbuf& mbuf, Count& count) {
@@ -161,8 +170,7 @@ class EthdevPort final : public engine::PacketIo {
   /// all went.
   std::size_t drop_too_long(std::span<const Frame> frames, std::array<rte_mbuf*, kBurst>& mbufs,
                             std::size_t i) {
-    const std::size_t sent =
-        ::rte_eth_tx_burst(device_.port_id(), 0, mbufs.data(), static_cast<std::uint16_t>(i));
+    const std::size_t sent = send(frames, mbufs, i);
     if (sent < i) return sent;
     tx_too_long_.add(1);
     free_frames(frames.subspan(i, 1));
@@ -173,7 +181,7 @@ class EthdevPort final : public engine::PacketIo {
   EthdevDevice device_;
   Sharing sharing_;
   std::size_t longest_;  ///< bytes of a frame
-  Count own_packets_, own_bytes_, rx_unusable_, tx_too_long_;
+  Count received_bytes_, sent_bytes_, own_packets_, rx_unusable_, tx_too_long_;
 };
 
 }  // namespace
