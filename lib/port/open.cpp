@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 
 #include "port/arguments.hpp"
 #include "port/dpdk/eal.hpp"
@@ -25,6 +26,13 @@ struct OpenPort::Stack {
   engine::PacketIo* io = nullptr;
   engine::PacketIo* peer = nullptr;
   std::vector<IpPrefix> addresses;
+  std::string interface;  ///< borrowed; registered in borrowed()
+
+  ~Stack() { borrowed().erase(interface); }
+  [[nodiscard]] static std::set<std::string>& borrowed() {
+    static std::set<std::string> names;
+    return names;
+  }
 
   [[nodiscard]] Result<void> open_base(const PortOptions& options);
   [[nodiscard]] Result<void> open_wire(const PortOptions& options);
@@ -109,6 +117,12 @@ Result<void> OpenPort::Stack::borrow(const PortOptions& options, dpdk::EthdevCon
   if (!found->up)
     return failure(place(options), fmt::format("interface {} is down", found->name),
                    fmt::format("ip link set dev {} up", found->name));
+  // DPDK's AF_PACKET driver joins all sockets of a process on an interface into one fanout group,
+  // and each port would receive a part of the frames.
+  if (borrowed().contains(found->name))
+    return failure(place(options),
+                   fmt::format("interface {} has a port in this process already", found->name),
+                   "give the port once; it carries many addresses");
   // The interface is the administrator's: we use less than its MTU, but never raise it.
   if (options.mtu && *options.mtu > found->mtu)
     return failure(place(options),
@@ -127,6 +141,7 @@ Result<void> OpenPort::Stack::borrow(const PortOptions& options, dpdk::EthdevCon
   auto held = UdpPortHolder::hold(found->name);
   if (!held) return tl::make_unexpected(held.error());
   holder = std::move(*held);
+  interface = *borrowed().insert(found->name).first;
   return {};
 }
 

@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 using Findings = std::vector<Finding>;
 
 constexpr std::uint32_t kFullMtu = 4200;  // carries a path MTU of 4096
-/// Room that the kernel keeps in an AF_XDP page: 256 bytes in front, 320 behind, and Ethernet.
-constexpr std::uint32_t kXdpMtu = 3498;
+/// What an AF_XDP page leaves beside the kernel's and DPDK's headers and Ethernet's.
+constexpr std::uint32_t kXdpMtu = 3438;
 constexpr unsigned kCapNetAdmin = 12, kCapNetRaw = 13;  // <linux/capability.h>
 
 void add(Findings& findings, Severity severity, std::string what, std::string why,

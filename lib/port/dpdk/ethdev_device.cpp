@@ -2,17 +2,12 @@
 
 #include <fmt/format.h>
 #include <link.h>
-#include <net/if.h>
 #include <rte_dev.h>
 #include <rte_eth_ring.h>
 #include <rte_mbuf.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <thread>
@@ -29,7 +24,10 @@ constexpr unsigned kSpareBuffers = 2048;
 constexpr unsigned kPoolCache = 256;
 constexpr std::uint16_t kVirtualMtu = 4200;  ///< where no device sets a limit: path MTU 4096
 /// What an AF_XDP buffer of 4096 bytes holds beside mempool header and padding, mbuf and headroom.
+/// The kernel takes another 256 bytes of it for received frames.
 constexpr std::uint32_t kXdpRoom = 4096 - 128 - 128 - RTE_PKTMBUF_HEADROOM;
+constexpr std::uint16_t kTapMtu = 1500;  ///< the driver refuses frames beyond 1522 bytes
+constexpr std::uint32_t kXdpKernelBytes = 256;
 constexpr std::uint32_t kL2Bytes = sizeof(wire::EthernetHeader) + sizeof(wire::VlanTag);
 
 std::string place(const EthdevConfig& config) {
@@ -91,18 +89,6 @@ std::string fix_for(const EthdevConfig& config) {
   }
 }
 
-/// Sets the MTU of a kernel interface that is ours (TAP).
-int set_kernel_mtu(const std::string& interface, std::uint16_t mtu) {
-  const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return errno;
-  ifreq request{};
-  interface.copy(request.ifr_name, IFNAMSIZ - 1);
-  request.ifr_mtu = mtu;
-  const int error = ::ioctl(fd, SIOCSIFMTU, &request) == 0 ? 0 : errno;
-  ::close(fd);
-  return error;
-}
-
 /// Value of a numeric device argument, or none.
 std::uint32_t device_argument(const std::string& device, std::string_view key, std::uint32_t none) {
   const std::size_t at = device.find(fmt::format(",{}=", key));
@@ -162,6 +148,7 @@ Result<std::uint16_t> probe_device(const EthdevConfig& config) {
 
 EthdevDevice::EthdevDevice(EthdevDevice&& other) noexcept
     : port_id_(std::exchange(other.port_id_, kNone)),
+      kind_(other.kind_),
       pool_(std::exchange(other.pool_, nullptr)),
       info_(std::move(other.info_)) {}
 
@@ -173,6 +160,7 @@ EthdevDevice::~EthdevDevice() {
 }
 
 Result<void> EthdevDevice::start(const EthdevConfig& config) {
+  kind_ = config.kind;
   info_.name = config.name;
   info_.kernel_has_address = config.sharing == Sharing::KERNEL;
   if (auto configured = configure(config); !configured) return configured;
@@ -204,9 +192,13 @@ Result<void> EthdevDevice::configure(const EthdevConfig& config) {
           fmt::format("the device allows an MTU of {}, not {}", about.max_mtu, info_.mtu),
           fmt::format("give --mtu {} or less", about.max_mtu));
   } else {
-    info_.mtu = config.mtu.value_or(kVirtualMtu);
+    info_.mtu = config.mtu.value_or(config.kind == PortKind::TAP ? kTapMtu : kVirtualMtu);
+    if (config.kind == PortKind::TAP && info_.mtu > kTapMtu)
+      return failure(place(config),
+                     fmt::format("DPDK's TAP driver sends at most {} bytes", kTapMtu),
+                     fmt::format("give --mtu {}, or use afpacket: on a veth pair", kTapMtu));
     if (config.kind == PortKind::AFXDP)
-      info_.mtu = std::min<std::uint16_t>(info_.mtu, kXdpRoom - kL2Bytes);
+      info_.mtu = std::min<std::uint16_t>(info_.mtu, kXdpRoom - kXdpKernelBytes - kL2Bytes);
   }
   // Each buffer comes from one pool and has one owner.
   if ((about.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0)
@@ -215,11 +207,9 @@ Result<void> EthdevDevice::configure(const EthdevConfig& config) {
     return failure(place(config), with_log("the device refuses its configuration", error),
                    fix_for(config));
   if (config.kind == PortKind::TAP) {
-    const std::string interface = config.device.substr(config.device.find("iface=") + 6);
-    if (const int error = set_kernel_mtu(interface, info_.mtu); error != 0)
+    if (const int error = ::rte_eth_dev_set_mtu(port_id_, info_.mtu); error != 0)
       return failure(place(config),
-                     fmt::format("MTU {} cannot be set ({})", info_.mtu, std::strerror(error)),
-                     "give a smaller --mtu");
+                     with_log(fmt::format("MTU {} cannot be set", info_.mtu), error));
   }
   return set_up_queues(config, about);
 }

@@ -31,6 +31,7 @@ class EthdevDevice {
   [[nodiscard]] std::uint16_t port_id() const { return port_id_; }
   [[nodiscard]] rte_mempool* pool() const { return pool_; }
   [[nodiscard]] const engine::PortInfo& info() const { return info_; }
+  [[nodiscard]] PortKind kind() const { return kind_; }
 
  private:
   [[nodiscard]] Result<void> configure(const EthdevConfig& config);
@@ -40,6 +41,7 @@ class EthdevDevice {
 
   static constexpr std::uint16_t kNone = 0xffff;
   std::uint16_t port_id_;
+  PortKind kind_ = PortKind::VDEV;
   rte_mempool* pool_ = nullptr;
   engine::PortInfo info_;
 };

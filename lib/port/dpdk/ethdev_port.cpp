@@ -67,11 +67,12 @@ class EthdevPort final : public engine::PacketIo {
         sharing_(sharing),
         longest_(device_.info().mtu + sizeof(wire::EthernetHeader) + sizeof(wire::VlanTag)) {}
 
-  std::size_t rx_burst(Instant /*now*/, std::span<Frame> out) override {
+  std::size_t rx_burst(Instant now, std::span<Frame> out) override {
     use_thread();
     std::array<rte_mbuf*, kBurst> mbufs;
     const auto want = static_cast<std::uint16_t>(std::min(out.size(), kBurst));
     const std::size_t n = ::rte_eth_rx_burst(device_.port_id(), 0, mbufs.data(), want);
+    if (n == 0 && device_.kind() == PortKind::MEMIF) keep_connecting(now);
     std::size_t kept = 0;
     for (std::size_t i = 0; i < n; ++i)
       if (accept(*mbufs[i], out[kept])) ++kept;
@@ -131,6 +132,18 @@ class EthdevPort final : public engine::PacketIo {
             static_cast<std::uint32_t>(mbuf.buf_len - mbuf.data_off), &mbuf};
   }
 
+  /// A memif client that found no server tries again only when it is asked for its link. Asks every
+  /// 10 ms, or after many calls where time stands still.
+  void keep_connecting(Instant now) {
+    constexpr Duration kInterval = Duration::milliseconds(10);
+    constexpr std::uint32_t kCalls = 4096;
+    if (++idle_calls_ < kCalls && now - last_link_ < kInterval) return;
+    idle_calls_ = 0;
+    last_link_ = now;
+    rte_eth_link link{};
+    (void)::rte_eth_link_get_nowait(device_.port_id(), &link);
+  }
+
   /// Turns a received mbuf into a frame, or frees it.
   bool accept(rte_mbuf& mbuf, Frame& frame) {
     if (mbuf.nb_segs > 1 && ::rte_pktmbuf_linearize(&mbuf) != 0) [[unlikely]]
@@ -181,6 +194,8 @@ class EthdevPort final : public engine::PacketIo {
   EthdevDevice device_;
   Sharing sharing_;
   std::size_t longest_;  ///< bytes of a frame
+  std::uint32_t idle_calls_ = 0;
+  Instant last_link_;
   Count received_bytes_, sent_bytes_, own_packets_, rx_unusable_, tx_too_long_;
 };
 
