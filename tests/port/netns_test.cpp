@@ -36,6 +36,12 @@ using roce::port::OpenPort;
 using roce::port::PortOptions;
 using roce::test::skip;
 
+/// Read by LeakSanitizer: DPDK's AF_XDP driver never frees libxdp's umem.
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:xsk_umem__create";
+}
+
 namespace {
 
 using Bytes = std::vector<std::byte>;

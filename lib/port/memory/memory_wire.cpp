@@ -1,10 +1,12 @@
 #include "port/memory/memory_wire.hpp"
 
+#include <emmintrin.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <new>
 #include <vector>
 
@@ -64,6 +66,43 @@ class Slots {
   std::byte* base_;
 };
 
+/// Numbers that nobody uses; last freed, first used, so that few go round and stay in cache.
+class FreeStack {
+ public:
+  explicit FreeStack(std::size_t count) : numbers_(count), size_(count) {
+    for (std::size_t i = 0; i < count; ++i)
+      numbers_[i] = static_cast<std::uint32_t>(count - 1 - i);  // 0 on top
+  }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::uint32_t pop() { return numbers_[--size_]; }
+  void push(std::uint32_t number) {
+    ROCE_CHECK(size_ < numbers_.size());  // else something was released twice
+    numbers_[size_++] = number;
+  }
+  void refill(SpscRing<std::uint32_t>& ring) {
+    size_ += ring.pop(std::span(numbers_).subspan(size_));
+  }
+
+ private:
+  std::vector<std::uint32_t> numbers_;
+  std::size_t size_;
+};
+
+/// Copies a frame past the cache; short ones by plain stores, which arrive sooner.
+void stream(const Frame& from, std::byte* to) {
+  constexpr std::uint32_t kWorthIt = 512;
+  if (from.length < kWorthIt) {
+    std::memcpy(to, from.data, from.length);
+    return;
+  }
+  // Both start kHeadroom bytes behind a line.
+  const std::byte* source = from.data - kHeadroom;
+  to -= kHeadroom;
+  for (std::size_t at = 0; at < from.length + kHeadroom; at += sizeof(__m128i))
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to + at),
+                     _mm_load_si128(reinterpret_cast<const __m128i*>(source + at)));
+}
+
 /// Written by one thread, read by any.
 class SingleWriterCounter {
  public:
@@ -78,7 +117,7 @@ class SingleWriterCounter {
 
 }  // namespace
 
-/// One direction: the sender's slots, the ring that carries them over and the ring back.
+/// One direction: the slots, the ring that carries them over and the ring back.
 struct alignas(kNoSharing) MemoryWire::Direction {
   explicit Direction(std::size_t count) : slots(count), frames(count), returns(count) {}
   Slots slots;
@@ -88,26 +127,28 @@ struct alignas(kNoSharing) MemoryWire::Direction {
 
 class alignas(kNoSharing) MemoryWire::End final : public engine::PacketIo {
  public:
-  End(engine::PortInfo info, std::size_t slots, Direction& out, Direction& in)
-      : info_(std::move(info)), out_(out), in_(in), free_(slots), free_count_(slots) {
-    for (std::size_t i = 0; i < slots; ++i)
-      free_[i] = static_cast<std::uint32_t>(slots - 1 - i);  // slot 0 on top
-  }
+  End(engine::PortInfo info, const MemoryWireConfig& config, Direction& out, Direction& in)
+      : info_(std::move(info)),
+        transfer_(config.transfer),
+        out_(out),
+        in_(in),
+        buffers_(streams() ? config.slots : 0),
+        free_buffers_(streams() ? config.slots : 0),
+        free_slots_(config.slots) {}
 
   std::size_t rx_burst(Instant /*now*/, std::span<Frame> out) override {
     std::array<Descriptor, kBurst> batch;
     const std::size_t n = in_.frames.pop(std::span(batch).first(std::min(out.size(), kBurst)));
+    if (n == 0) return 0;
     std::uint64_t bytes = 0;
     for (std::size_t i = 0; i < n; ++i) {
       out[i] = in_.slots.frame(batch[i].slot, batch[i].length);
-      __builtin_prefetch(out[i].data);
-      __builtin_prefetch(out[i].data + kLine);
+      for (std::size_t line = 0; line < 3; ++line)  // headers, or all of a small message
+        __builtin_prefetch(out[i].data + line * kLine);
       bytes += batch[i].length;
     }
-    if (n != 0) {
-      ipackets_.add(n);
-      ibytes_.add(bytes);
-    }
+    ipackets_.add(n);
+    ibytes_.add(bytes);
     return n;
   }
 
@@ -123,32 +164,40 @@ class alignas(kNoSharing) MemoryWire::End final : public engine::PacketIo {
   }
 
   std::size_t tx_reserve(std::span<Frame> out) override {
-    // Last freed, first used: with little in flight, few slots go round and stay in cache.
-    free_count_ += out_.returns.pop(std::span(free_).subspan(free_count_));
-    const std::size_t n = std::min(out.size(), free_count_);
-    for (std::size_t i = 0; i < n; ++i) out[i] = out_.slots.frame(free_[--free_count_], 0);
+    if (!streams()) free_slots_.refill(out_.returns);
+    Slots& slots = streams() ? buffers_ : out_.slots;
+    FreeStack& free = streams() ? free_buffers_ : free_slots_;
+    const std::size_t n = std::min(out.size(), free.size());
+    for (std::size_t i = 0; i < n; ++i) out[i] = slots.frame(free.pop(), 0);
     return n;
   }
 
   std::size_t tx_burst(Instant /*now*/, std::span<const Frame> frames) override {
     std::array<Descriptor, kBurst> batch;
-    const std::size_t n = std::min(frames.size(), kBurst);
+    std::size_t n = std::min(frames.size(), kBurst);
+    if (streams()) {
+      free_slots_.refill(out_.returns);
+      n = std::min(n, free_slots_.size());
+    }
     std::uint64_t bytes = 0;
     for (std::size_t i = 0; i < n; ++i) {
       ROCE_CHECK(frames[i].length <= kCapacity);
-      batch[i] = {Slots::slot_of(frames[i]), frames[i].length};
+      batch[i] = {streams() ? free_slots_.pop() : Slots::slot_of(frames[i]), frames[i].length};
+      if (streams()) stream(frames[i], out_.slots.frame(batch[i].slot, 0).data);
       bytes += frames[i].length;
     }
+    if (streams()) _mm_sfence();  // streamed bytes before the slot's number
     // As in rx_release(): there is room for every slot.
     ROCE_CHECK(out_.frames.push(std::span<const Descriptor>(batch).first(n)) == n);
+    if (streams()) tx_release(frames.first(n));
     opackets_.add(n);
     obytes_.add(bytes);
     return n;
   }
 
   void tx_release(std::span<const Frame> frames) override {
-    ROCE_CHECK(free_count_ + frames.size() <= free_.size());
-    for (const Frame& frame : frames) free_[free_count_++] = Slots::slot_of(frame);
+    FreeStack& free = streams() ? free_buffers_ : free_slots_;
+    for (const Frame& frame : frames) free.push(Slots::slot_of(frame));
   }
 
   const engine::PortInfo& info() const override { return info_; }
@@ -163,11 +212,15 @@ class alignas(kNoSharing) MemoryWire::End final : public engine::PacketIo {
   }
 
  private:
+  [[nodiscard]] bool streams() const { return transfer_ == Transfer::STREAMED; }
+
   engine::PortInfo info_;
+  Transfer transfer_;
   Direction& out_;
   Direction& in_;
-  std::vector<std::uint32_t> free_;  ///< a stack; its size is the number of slots
-  std::size_t free_count_;
+  Slots buffers_;           ///< STREAMED: what tx_reserve() lends
+  FreeStack free_buffers_;  ///< of buffers_
+  FreeStack free_slots_;    ///< of out_.slots
   SingleWriterCounter ipackets_, ibytes_, opackets_, obytes_;
 };
 
@@ -177,7 +230,7 @@ MemoryWire::MemoryWire(const MemoryWireConfig& config)
   ROCE_CHECK(config.slots >= kBurst && config.mtu <= kMemoryWireMaxMtu);
   const auto end = [&](const char* suffix, const MacAddress& mac, Direction& out, Direction& in) {
     return std::make_unique<End>(engine::PortInfo{config.name + suffix, mac, config.mtu, false},
-                                 config.slots, out, in);
+                                 config, out, in);
   };
   first_ = end(".0", config.first_mac, *forward_, *backward_);
   second_ = end(".1", config.second_mac, *backward_, *forward_);
