@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "port/preflight.hpp"
 
 namespace roce::traffic::perftest {
 namespace {
@@ -89,8 +90,6 @@ Plan default_plan(Test test, Role role) {
 
 void adjust(Plan& plan, Switch explicit_cq_mod) {
   if (plan.verb() == Verb::ATOMIC) plan.size = sizeof(std::uint64_t);
-  if (plan.transport == verbs::QpType::UD)
-    plan.size = std::min<std::uint64_t>(plan.size, bytes_of(plan.mtu));
   if (plan.until == Until::ITERATIONS) {
     const auto most = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(plan.iterations, std::uint32_t{0xffff'ffff}));
@@ -107,6 +106,29 @@ void adjust(Plan& plan, Switch explicit_cq_mod) {
   plan.cq_mod = std::min(plan.cq_mod, plan.tx_depth);
   if (plan.until != Until::ITERATIONS || plan.iterations > kMaxPeakIterations)
     plan.peak = Switch::OFF;
+}
+
+Result<void> fit_to_port(Plan& plan, std::optional<verbs::Mtu> wanted, std::uint32_t port_mtu) {
+  const auto fits = port::path_mtu_for(port_mtu);
+  if (!fits)
+    return failure("--mtu", fmt::format("{} bytes are too few for any path MTU", port_mtu),
+                   "1500 or more");
+  if (wanted && *wanted > *fits)
+    return failure(fmt::format("-m {}", bytes_of(*wanted)),
+                   fmt::format("the port's MTU of {} carries a path MTU of at most {}", port_mtu,
+                               bytes_of(*fits)),
+                   fmt::format("-m {}, or a larger MTU of the port", bytes_of(*fits)));
+  plan.mtu = wanted.value_or(*fits);
+  if (plan.transport == verbs::QpType::UD)
+    plan.size = std::min<std::uint64_t>(plan.size, bytes_of(plan.mtu));
+  return {};
+}
+
+std::vector<std::uint64_t> sizes_of(const Plan& plan) {
+  if (plan.all_sizes == Switch::OFF) return {plan.size};
+  std::vector<std::uint64_t> sizes;
+  for (std::uint64_t size = 2; size <= plan.size; size *= 2) sizes.push_back(size);
+  return sizes;
 }
 
 Result<void> check(const Plan& plan) {

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "base/time.hpp"
@@ -117,6 +119,14 @@ void adjust(Plan& plan, Switch explicit_cq_mod);
 /// What cannot be run: READ and atomics need RC, UD does SENDs only, and the like. The error's
 /// place is the option that is wrong.
 [[nodiscard]] Result<void> check(const Plan& plan);
+
+/// Sets the path MTU: `wanted`, or the largest that fits an interface of port_mtu by Linux's rule.
+/// UD messages become no longer than that. Fails when `wanted` does not fit.
+[[nodiscard]] Result<void> fit_to_port(Plan& plan, std::optional<verbs::Mtu> wanted,
+                                       std::uint32_t port_mtu);
+
+/// The message sizes of a plan in order: one, or 2, 4, ... up to its size with all_sizes.
+[[nodiscard]] std::vector<std::uint64_t> sizes_of(const Plan& plan);
 
 /// Bytes from one message to the next inside the ring: a multiple of a cache line.
 [[nodiscard]] constexpr std::uint64_t ring_step(std::uint64_t size) {

@@ -45,12 +45,17 @@ std::uint8_t access_of(Verb verb) {
 }  // namespace
 
 std::uint64_t local_bytes(const Plan& plan) {
+  if (!plan.sends() && (plan.is_bw() || plan.verb() == Verb::READ || plan.verb() == Verb::ATOMIC))
+    return kPage;
   if (plan.validates() && plan.verb() == Verb::READ)
     return whole_pages(places_bytes(plan, ring_step(plan.size), plan.tx_depth));
   return whole_pages(buffer_bytes(plan.size));
 }
 
 std::uint64_t exposed_bytes(const Plan& plan) {
+  if (!plan.receives() &&
+      (plan.is_bw() || plan.verb() == Verb::READ || plan.verb() == Verb::ATOMIC))
+    return kPage;
   if (plan.verb() != Verb::SEND) return whole_pages(buffer_bytes(plan.size));
   const std::uint64_t grh = plan.transport == verbs::QpType::UD ? kGrhBytes : 0;
   if (plan.validates())
