@@ -9,6 +9,7 @@
 #include "port/arguments.hpp"
 #include "port/dpdk/eal.hpp"
 #include "port/dpdk/ethdev_port.hpp"
+#include "port/dpdk/memif_socket.hpp"
 #include "port/kernel_interface.hpp"
 #include "port/memory/memory_wire.hpp"
 
@@ -20,6 +21,7 @@ constexpr std::uint16_t kMinMtu = 576, kMaxMtu = 9216, kVirtualMtu = 4200;
 struct OpenPort::Stack {
   std::unique_ptr<MemoryWire> wire;
   std::optional<UdpPortHolder> holder;
+  std::optional<dpdk::MemifServerSocket> memif_socket;
   std::unique_ptr<engine::PacketIo> base, other;
   std::unique_ptr<CapturePort> capture;
   std::unique_ptr<FaultPort> fault;
@@ -100,10 +102,19 @@ Result<void> OpenPort::Stack::open_device(const PortOptions& options) {
   config.mtu = options.mtu;
   if (!options.spec.interface.empty())
     if (auto borrowed = borrow(options, config); !borrowed) return borrowed;
-  config.device = device_args(options.spec, next_index++, config.mtu.value_or(kVirtualMtu));
+  PortSpec spec = options.spec;
+  if (spec.kind == PortKind::MEMIF && spec.memif_role == MemifRole::SERVER) {
+    auto prepared = dpdk::MemifServerSocket::prepare(spec.target);
+    if (!prepared) return tl::make_unexpected(prepared.error());
+    memif_socket.emplace(std::move(*prepared));
+    spec.target = memif_socket->temporary_path();
+  }
+  config.device = device_args(spec, next_index++, config.mtu.value_or(kVirtualMtu));
   auto opened = dpdk::open_ethdev(config);
   if (!opened) return tl::make_unexpected(opened.error());
   base = std::move(*opened);
+  if (memif_socket)
+    if (auto published = memif_socket->publish(); !published) return published;
   io = base.get();
   return {};
 }

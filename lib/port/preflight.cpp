@@ -198,6 +198,10 @@ void check_memif(Findings& findings, const PortSpec& spec) {
   else if (::access(folder.c_str(), W_OK) != 0)
     add(findings, Severity::ERROR, fmt::format("folder {} is not writable", folder.string()),
         "the socket goes there", fmt::format("sudo chown $USER {}", folder.string()));
+  if (spec.memif_role == MemifRole::SERVER && fs::exists(socket, ignored))
+    add(findings, Severity::WARNING, fmt::format("there is a socket {} already", spec.target),
+        "another server has it, or a dead one left it behind and it will be replaced",
+        fmt::format("ss -xlp | grep {}", spec.target));
   if (spec.memif_role == MemifRole::CLIENT && !fs::exists(socket, ignored))
     add(findings, Severity::INFO, fmt::format("there is no socket {} yet", spec.target),
         "the link comes up when the server starts",

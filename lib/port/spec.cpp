@@ -12,7 +12,7 @@ namespace roce::port {
 namespace {
 
 constexpr std::size_t kMaxInterfaceName = 15;  // IFNAMSIZ - 1
-constexpr std::size_t kMaxSocketPath = 107;    // sun_path without the final zero
+constexpr std::size_t kMaxSocketPath = 103;    // sun_path without the final zero and ".new"
 
 constexpr std::string_view kHelp =
     "  0000:81:00.0                  a PCI device bound to a DPDK driver\n"

@@ -197,6 +197,9 @@ TEST_CASE("files and sockets that a port needs are looked for", "[port][prefligh
         Severity::ERROR);
   CHECK_THAT(finding(machine.look("memif:" + (machine.root / "s").string()), "no socket").command,
              Contains("role=server"));
+  machine.file("s", "");
+  CHECK(finding(machine.look("memif:" + (machine.root / "s").string() + ",role=server"), "socket")
+            .severity == Severity::WARNING);
 }
 
 TEST_CASE("little memory is a warning, and the wire asks for nothing", "[port][preflight]") {

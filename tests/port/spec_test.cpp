@@ -120,8 +120,8 @@ TEST_CASE("a bad port spec is named, with its reason and the fix", "[port][spec]
 }
 
 TEST_CASE("a socket path that no socket address holds is refused", "[port][spec]") {
-  CHECK(parse_port_spec("memif:/" + std::string(106, 'a')));
-  CHECK_FALSE(parse_port_spec("memif:/" + std::string(107, 'a')));
+  CHECK(parse_port_spec("memif:/" + std::string(102, 'a')));
+  CHECK_FALSE(parse_port_spec("memif:/" + std::string(103, 'a')));
 }
 
 TEST_CASE("specs become the device arguments of DPDK", "[port][spec]") {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
@@ -35,25 +36,28 @@ class Log {
     }
   }
 
-  std::string take_last_line() {
+  LoggedLines take() {
     const std::lock_guard lock(mutex_);
-    std::string line = std::exchange(last_, {});
-    while (!line.empty() && (line.back() == '\n' || line.back() == '.')) line.pop_back();
-    return line;
+    return std::exchange(lines_, {});
   }
 
  private:
   void write(std::string_view text) {
     const std::lock_guard lock(mutex_);
     if (shown_) (void)!::write(STDERR_FILENO, text.data(), text.size());
-    while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
-    const std::size_t line = text.rfind('\n');
-    if (line != std::string_view::npos) text.remove_prefix(line + 1);
-    if (!text.empty()) last_ = std::string(text);
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      std::string_view line = text.substr(0, end);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      while (!line.empty() && (line.back() == '.' || line.back() == ' ')) line.remove_suffix(1);
+      if (line.empty()) continue;
+      lines_.last = std::string(line);
+      if (lines_.first.empty()) lines_.first = lines_.last;
+    }
   }
 
   std::mutex mutex_;
-  std::string last_;
+  LoggedLines lines_;
   bool shown_ = false;
 };
 
@@ -62,13 +66,10 @@ Log& log() {
   return *log;
 }
 
-struct State {
-  std::optional<Result<void>> outcome;
-  std::string runtime_directory;
-};
-State& state() {
-  static State* const state = new State;
-  return *state;
+/// Of start_eal(); none before.
+std::optional<Result<void>>& outcome() {
+  static auto* const outcome = new std::optional<Result<void>>;
+  return *outcome;
 }
 
 bool mentions(const std::vector<std::string>& arguments,
@@ -97,10 +98,6 @@ std::string allowed_cpus(const cpu_set_t& set) {
 
 void end_eal() {
   ::rte_eal_cleanup();
-  // Without shared configuration the directory is ours alone and should be empty by now.
-  std::error_code ignored;
-  if (!state().runtime_directory.empty())
-    std::filesystem::remove(state().runtime_directory, ignored);
 }
 
 Result<void> initialise(const EalOptions& options) {
@@ -114,16 +111,18 @@ Result<void> initialise(const EalOptions& options) {
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
-  const int outcome = ::rte_eal_init(static_cast<int>(arguments.size()), argv.data());
+  const int answer = ::rte_eal_init(static_cast<int>(arguments.size()), argv.data());
   ::sched_setaffinity(0, sizeof before, &before);
-  if (outcome < 0) {
-    const std::string line = take_last_log_line();
+  if (answer < 0) {
+    const std::string line = take_logged_lines().last;
     return failure("DPDK",
                    fmt::format("its environment does not start ({}{}{})", ::rte_strerror(rte_errno),
                                line.empty() ? "" : ": ", line),
                    "look at the --eal arguments, and at what \"check\" says");
   }
-  state().runtime_directory = ::rte_eal_get_runtime_dir();
+  // Without shared configuration and telemetry it stays empty: leave none behind, even when killed.
+  std::error_code ignored;
+  std::filesystem::remove(::rte_eal_get_runtime_dir(), ignored);
   std::atexit(end_eal);
   return {};
 }
@@ -164,18 +163,16 @@ std::vector<std::string> eal_arguments(const EalOptions& options) {
 }
 
 Result<void> start_eal(const EalOptions& options) {
-  auto& outcome = state().outcome;
-  if (!outcome) outcome = initialise(options);
-  return *outcome;
+  if (!outcome()) outcome() = initialise(options);
+  return *outcome();
 }
 
 bool eal_uses_hugepages() {
-  return state().outcome.has_value() && state().outcome->has_value() &&
-         ::rte_eal_has_hugepages() != 0;
+  return outcome() && outcome()->has_value() && ::rte_eal_has_hugepages() != 0;
 }
 
-std::string take_last_log_line() {
-  return log().take_last_line();
+LoggedLines take_logged_lines() {
+  return log().take();
 }
 
 void use_thread() {

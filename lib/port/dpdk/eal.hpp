@@ -35,8 +35,12 @@ struct EalOptions {
 /// Whether EAL runs on hugepages; false before start_eal().
 [[nodiscard]] bool eal_uses_hugepages();
 
-/// The last line that DPDK logged since the last call, for error messages; may be empty.
-[[nodiscard]] std::string take_last_log_line();
+/// What DPDK logged since the last call, for error messages. A driver names the cause first; EAL
+/// names it last.
+struct LoggedLines {
+  std::string first, last;  ///< may be empty
+};
+[[nodiscard]] LoggedLines take_logged_lines();
 
 /// Gives the calling thread an lcore id, so that it has buffer caches of its own. Cheap after the
 /// first call of a thread.

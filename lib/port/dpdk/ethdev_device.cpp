@@ -34,10 +34,10 @@ std::string place(const EthdevConfig& config) {
   return "--port " + config.name;
 }
 
-/// A reason with DPDK's own last words.
+/// A reason with what DPDK logged of it.
 std::string with_log(std::string reason, int error) {
   if (error != 0) reason += fmt::format(" ({})", ::rte_strerror(error < 0 ? -error : error));
-  const std::string line = take_last_log_line();
+  const std::string line = take_logged_lines().first;
   if (!line.empty()) reason += "; DPDK says \"" + line + "\"";
   return reason;
 }
@@ -81,7 +81,7 @@ std::string fix_for(const EthdevConfig& config) {
     case PortKind::TAP:
       return "run as root (it needs cap_net_admin) with /dev/net/tun present";
     case PortKind::MEMIF:
-      return "is the folder of the socket writable, and no other server on it?";
+      return "is the folder of the socket writable?";
     case PortKind::PCAP:
       return "is the input a capture file, and the output's folder writable?";
     default:
@@ -135,7 +135,7 @@ Result<std::uint16_t> probe_device(const EthdevConfig& config) {
     return failure(place(config), fmt::format("device {} is in use in this process", name),
                    "give the device another number");
   }
-  (void)take_last_log_line();
+  (void)take_logged_lines();
   const int error = ::rte_dev_probe(config.device.c_str());
   if (error == 0 && ::rte_eth_dev_get_port_by_name(name.c_str(), &port) == 0) return port;
   const std::string library = driver_library(config.device);
@@ -148,7 +148,8 @@ Result<std::uint16_t> probe_device(const EthdevConfig& config) {
 
 EthdevDevice::EthdevDevice(EthdevDevice&& other) noexcept
     : port_id_(std::exchange(other.port_id_, kNone)),
-      kind_(other.kind_),
+      running_(other.running_),
+      is_client_(other.is_client_),
       pool_(std::exchange(other.pool_, nullptr)),
       info_(std::move(other.info_)) {}
 
@@ -160,18 +161,30 @@ EthdevDevice::~EthdevDevice() {
 }
 
 Result<void> EthdevDevice::start(const EthdevConfig& config) {
-  kind_ = config.kind;
+  is_client_ =
+      config.kind == PortKind::MEMIF && config.device.find("role=client") != std::string::npos;
   info_.name = config.name;
   info_.kernel_has_address = config.sharing == Sharing::KERNEL;
   if (auto configured = configure(config); !configured) return configured;
   const int error = ::rte_eth_dev_start(port_id_);
-  if (error != 0)
+  running_ = error == 0;
+  if (error != 0 && !is_client_)
     return failure(place(config), with_log("the device does not start", error), fix_for(config));
   read_mac(config);
   // Endpoints may use MACs that the device does not know; those that cannot filter say ENOTSUP.
   if (config.sharing == Sharing::ALONE) (void)::rte_eth_promiscuous_enable(port_id_);
   if (config.kind == PortKind::PCI) await_link(port_id_);
   return {};
+}
+
+bool EthdevDevice::link_is_up() const {
+  rte_eth_link link{};
+  return ::rte_eth_link_get_nowait(port_id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+void EthdevDevice::restart() {
+  if (running_) (void)::rte_eth_dev_stop(port_id_);
+  running_ = ::rte_eth_dev_start(port_id_) == 0;
 }
 
 Result<void> EthdevDevice::configure(const EthdevConfig& config) {

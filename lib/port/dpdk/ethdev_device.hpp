@@ -31,7 +31,12 @@ class EthdevDevice {
   [[nodiscard]] std::uint16_t port_id() const { return port_id_; }
   [[nodiscard]] rte_mempool* pool() const { return pool_; }
   [[nodiscard]] const engine::PortInfo& info() const { return info_; }
-  [[nodiscard]] PortKind kind() const { return kind_; }
+  /// False while a memif client has no server: then no burst function may be called.
+  [[nodiscard]] bool running() const { return running_; }
+  /// A memif client connects when it starts, and only then: it must start again after a failure.
+  [[nodiscard]] bool is_client() const { return is_client_; }
+  [[nodiscard]] bool link_is_up() const;
+  void restart();
 
  private:
   [[nodiscard]] Result<void> configure(const EthdevConfig& config);
@@ -41,7 +46,8 @@ class EthdevDevice {
 
   static constexpr std::uint16_t kNone = 0xffff;
   std::uint16_t port_id_;
-  PortKind kind_ = PortKind::VDEV;
+  bool running_ = false;
+  bool is_client_ = false;
   rte_mempool* pool_ = nullptr;
   engine::PortInfo info_;
 };

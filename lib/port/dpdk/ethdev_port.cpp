@@ -69,10 +69,11 @@ class EthdevPort final : public engine::PacketIo {
 
   std::size_t rx_burst(Instant now, std::span<Frame> out) override {
     use_thread();
+    if (device_.is_client()) keep_connecting(now);
+    if (!device_.running()) return 0;
     std::array<rte_mbuf*, kBurst> mbufs;
     const auto want = static_cast<std::uint16_t>(std::min(out.size(), kBurst));
     const std::size_t n = ::rte_eth_rx_burst(device_.port_id(), 0, mbufs.data(), want);
-    if (n == 0 && device_.kind() == PortKind::MEMIF) keep_connecting(now);
     std::size_t kept = 0;
     for (std::size_t i = 0; i < n; ++i)
       if (accept(*mbufs[i], out[kept])) ++kept;
@@ -94,6 +95,7 @@ class EthdevPort final : public engine::PacketIo {
   }
 
   std::size_t tx_burst(Instant /*now*/, std::span<const Frame> frames) override {
+    if (!device_.running()) return 0;
     std::array<rte_mbuf*, kBurst> mbufs;
     const std::size_t n = std::min(frames.size(), kBurst);
     for (std::size_t i = 0; i < n; ++i) {
@@ -132,16 +134,12 @@ class EthdevPort final : public engine::PacketIo {
             static_cast<std::uint32_t>(mbuf.buf_len - mbuf.data_off), &mbuf};
   }
 
-  /// A memif client that found no server tries again only when it is asked for its link. Asks every
-  /// 10 ms, or after many calls where time stands still.
+  /// Connects a memif client whose server came later, or came again.
   void keep_connecting(Instant now) {
-    constexpr Duration kInterval = Duration::milliseconds(10);
-    constexpr std::uint32_t kCalls = 4096;
-    if (++idle_calls_ < kCalls && now - last_link_ < kInterval) return;
-    idle_calls_ = 0;
-    last_link_ = now;
-    rte_eth_link link{};
-    (void)::rte_eth_link_get_nowait(device_.port_id(), &link);
+    constexpr Duration kPatience = Duration::milliseconds(200);  // a handshake takes a few
+    if (now - last_attempt_ < kPatience) return;
+    last_attempt_ = now;
+    if (!device_.running() || !device_.link_is_up()) device_.restart();
   }
 
   /// Turns a received mbuf into a frame, or frees it.
@@ -194,8 +192,7 @@ class EthdevPort final : public engine::PacketIo {
   EthdevDevice device_;
   Sharing sharing_;
   std::size_t longest_;  ///< bytes of a frame
-  std::uint32_t idle_calls_ = 0;
-  Instant last_link_;
+  Instant last_attempt_;
   Count received_bytes_, sent_bytes_, own_packets_, rx_unusable_, tx_too_long_;
 };
 
