@@ -4,7 +4,6 @@
 // All calls come from one thread. Time comes in with turn(); the worker reads no clock.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "base/time.hpp"
 #include "engine/interface.hpp"
 #include "engine/packet_io.hpp"
+#include "engine/worker_counters.hpp"
 #include "transport/qp.hpp"
 
 namespace roce::engine {
@@ -24,17 +24,6 @@ struct WorkerConfig {
   std::uint32_t max_mrs = 4096;
   std::uint64_t seed = 1;           ///< QPN generations and keys
   std::size_t tx_burst_per_qp = 8;  ///< frames a QP may send before the next one's turn
-};
-
-/// Frames by what became of them; the rejects of wire::Verdict have a counter each.
-struct WorkerCounters {
-  std::array<std::uint64_t, wire::kVerdicts> verdicts{};
-  std::uint64_t unknown_qpn = 0;      ///< no QP of that number here
-  std::uint64_t not_our_address = 0;  ///< destination MAC or IP is none of ours
-  std::uint64_t tx_refused = 0;       ///< frames a port did not take at once (kept and sent later)
-  std::uint64_t tx_no_buffer = 0;     ///< turns that found no transmit slot
-  std::uint64_t arp_rx = 0, arp_tx = 0, nd_rx = 0, nd_tx = 0, icmp_echo_rx = 0, icmp_echo_tx = 0;
-  std::uint64_t async_events_dropped = 0;
 };
 
 class Worker {
