@@ -22,9 +22,10 @@ TEST_CASE("Each of the eight tests moves its data with perftest's defaults", "[d
 }
 
 TEST_CASE("Sizes around cache lines, MTUs and pages arrive whole", "[data_plane]") {
-  for (const std::uint64_t size :
-       {1,  2,    3,    4,    5,    6,    7,    8,    9,    63,   64,
-        65, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097, 65536}) {
+  constexpr std::array<std::uint64_t, 22> kSizes{1,    2,    3,    4,    5,    6,    7,    8,
+                                                 9,    63,   64,   65,   1023, 1024, 1025, 2047,
+                                                 2048, 2049, 4095, 4096, 4097, 65536};
+  for (const std::uint64_t size : kSizes) {
     for (const Test test : kAllTests)
       if (info_of(test).verb != Verb::ATOMIC) run_and_pass(quick_plan(test, size, 70));
   }

@@ -15,7 +15,11 @@ std::uint64_t address(std::span<std::byte> bytes) {
 
 // --- WriteLat ---
 
-WriteLat::WriteLat(RunState& run) : run_(run), meter_(run.plan) {}
+WriteLat::WriteLat(RunState& run) : run_(run), meter_(run.plan) {
+  // With -a the run before has left its last count within this run's message.
+  if (run.plan.validates())
+    fill_pattern(run.qps.lanes().front().local.first(run.plan.size), run.plan.pattern_seed, 0);
+}
 
 bool WriteLat::arrived() {
   const std::span<std::byte> message = run_.qps.lanes().front().exposed.first(run_.plan.size);
