@@ -30,8 +30,8 @@ constexpr std::array<std::string_view, kVerdicts> kNames = {"roce",
                                                             "payload_not_allowed",
                                                             "icrc"};
 
-/// From the UDP header on. udp holds exactly what the IP length announces.
-Verdict parse_udp(std::span<const std::byte> udp, IcrcCheck check, Packet& packet) {
+/// From the UDP header on, without the ICRC. udp holds exactly what the IP length announces.
+Verdict parse_udp(std::span<const std::byte> udp, Packet& packet) {
   if (udp.size() < sizeof(UdpHeader)) return Verdict::IP_LENGTH;
   const auto& header = *view_as<UdpHeader>(udp.data());
   if (header.destination_port.get() != kRoceUdpPort) return Verdict::OTHER;
@@ -52,11 +52,15 @@ Verdict parse_udp(std::span<const std::byte> udp, IcrcCheck check, Packet& packe
 
   packet.extensions = transport.data() + sizeof(Bth);
   packet.payload = {packet.extensions + info.extension_bytes, payload};
-  if (check == IcrcCheck::VERIFY) {
-    const std::size_t covered = packet.l3_bytes - kIcrcBytes;
-    if (icrc({packet.l3, covered}) != load_icrc(packet.l3 + covered)) return Verdict::ICRC;
-  }
   return Verdict::ROCE;
+}
+
+/// The last and dearest test.
+Verdict check_icrc(IcrcCheck check, const Packet& packet) {
+  if (check == IcrcCheck::SKIP) return Verdict::ROCE;
+  const std::size_t covered = packet.l3_bytes - kIcrcBytes;
+  return icrc({packet.l3, covered}) == load_icrc(packet.l3 + covered) ? Verdict::ROCE
+                                                                      : Verdict::ICRC;
 }
 
 Verdict parse_ipv4(std::span<const std::byte> bytes, IcrcCheck check, Packet& packet) {
@@ -76,10 +80,10 @@ Verdict parse_ipv4(std::span<const std::byte> bytes, IcrcCheck check, Packet& pa
   packet.traffic_class = ip.tos;
   packet.is_v6 = false;
   const Verdict verdict =
-      parse_udp(bytes.subspan(sizeof(Ipv4Header), total - sizeof(Ipv4Header)), check, packet);
-  if (verdict == Verdict::ROCE && internet_checksum(bytes.first(sizeof(Ipv4Header))) != 0)
-    return Verdict::IPV4_CHECKSUM;
-  return verdict;
+      parse_udp(bytes.subspan(sizeof(Ipv4Header), total - sizeof(Ipv4Header)), packet);
+  if (verdict != Verdict::ROCE) return verdict;
+  if (internet_checksum(bytes.first(sizeof(Ipv4Header))) != 0) return Verdict::IPV4_CHECKSUM;
+  return check_icrc(check, packet);
 }
 
 Verdict parse_ipv6(std::span<const std::byte> bytes, IcrcCheck check, Packet& packet) {
@@ -93,7 +97,8 @@ Verdict parse_ipv6(std::span<const std::byte> bytes, IcrcCheck check, Packet& pa
   packet.l3_bytes = static_cast<std::uint32_t>(sizeof(Ipv6Header) + length);
   packet.traffic_class = ip.traffic_class();
   packet.is_v6 = true;
-  return parse_udp(bytes.subspan(sizeof(Ipv6Header), length), check, packet);
+  const Verdict verdict = parse_udp(bytes.subspan(sizeof(Ipv6Header), length), packet);
+  return verdict == Verdict::ROCE ? check_icrc(check, packet) : verdict;
 }
 
 }  // namespace
