@@ -51,10 +51,10 @@ TEST_CASE("Damaged source data fails at the reader and at the receiver", "[valid
     adjust(plan, Switch::OFF);
     Pair pair;
     pair.connect(plan);
+    Run run(pair, plan, plan.size);
     const bool read = info_of(test).verb == Verb::READ;
     auto& lane = read ? pair.server_qps().lanes()[0] : pair.client_qps().lanes()[0];
     (read ? lane.exposed : lane.local)[77] ^= std::byte{0x80};
-    Run run(pair, plan, plan.size);
     run.finish();
     INFO(plan.info().name);
     const Verdict& verdict = read ? run.client.verdict() : run.server.verdict();
