@@ -82,8 +82,10 @@ class Session {
   /// In RUN: this side has nothing to do but answer, until the peer says that it is done; the
   /// session then leaves RUN by itself.
   [[nodiscard]] bool waits_for_peer() const;
-  /// In RUN: the peer has sent its next message, so its run is over (or its program).
-  [[nodiscard]] bool peer_is_done() const { return phase_ == Phase::RUN && !input_.empty(); }
+  /// In RUN: the peer has sent its next message or, where none follows, closed: its run is over.
+  [[nodiscard]] bool peer_is_done() const {
+    return phase_ == Phase::RUN && (!input_.empty() || closed_);
+  }
 
   /// The application gives up; the carrier then closes.
   void fail(Error error);
@@ -131,6 +133,8 @@ class Session {
   [[nodiscard]] Step step() const { return script_[at_]; }
   void next();
   void wait(Phase phase) { phase_ = phase; }
+  /// Waits for the peer's next message, which never comes once it has closed.
+  void wait_for_peer();
 
   SessionConfig config_;
   std::vector<Step> script_;
@@ -141,6 +145,7 @@ class Session {
   Phase phase_ = Phase::EXCHANGE;
   Error error_;
 
+  bool closed_ = false;  ///< by the peer
   std::vector<std::byte> input_;
   std::vector<std::vector<std::byte>> output_;
   std::size_t output_sent_ = 0;  ///< of the first message
