@@ -183,7 +183,7 @@ void TcpCarrier::receive() {
       session_.on_bytes({buffer.data(), static_cast<std::size_t>(n)});
       continue;
     }
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (n < 0 && errno == EAGAIN) return;
     if (n < 0 && errno == EINTR) continue;
     session_.on_closed();
     socket_.close();
@@ -200,7 +200,7 @@ void TcpCarrier::send() {
       continue;
     }
     if (errno == EINTR) continue;
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+    if (errno == EAGAIN) return;
     session_.on_closed();
     socket_.close();
   }
