@@ -1,0 +1,127 @@
+#include "cm/tcp.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+using namespace roce;
+using namespace roce::cm;
+using perftest::Phase;
+
+namespace {
+
+constexpr Instant kStart = Instant::from_ns(1);
+
+Socket connect_raw(std::uint16_t port) {
+  Socket socket{::socket(AF_INET, SOCK_STREAM, 0)};
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  REQUIRE(::connect(socket.fd(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  return socket;
+}
+
+Socket accept_one(TcpListener& listener) {
+  for (int i = 0; i < 1000; ++i) {
+    if (auto socket = listener.accept()) return std::move(*socket);
+    ::usleep(1000);
+  }
+  FAIL("nobody came");
+  return Socket{};
+}
+
+perftest::SessionConfig config_of(perftest::Role role) {
+  perftest::SessionConfig config;
+  config.role = role;
+  return config;
+}
+
+void answer(perftest::Session& session) {
+  if (session.phase() == Phase::NEED_KEYS) session.supply_keys({});
+  if (session.phase() == Phase::CONNECT) session.connected();
+  if (session.phase() == Phase::RUN && !session.waits_for_peer()) session.run_done();
+}
+
+}  // namespace
+
+TEST_CASE("a whole exchange crosses TCP", "[cm][tcp]") {
+  auto listener = TcpListener::open(0);
+  REQUIRE(listener);
+  auto connector = TcpConnector::open("127.0.0.1", listener->port());
+  REQUIRE(connector);
+  std::optional<Socket> socket;
+  for (int i = 0; i < 1000 && !socket; ++i) {
+    auto step = connector->step(kStart + Duration::milliseconds(i));
+    REQUIRE(step);
+    socket = std::move(*step);
+    ::usleep(100);
+  }
+  REQUIRE(socket);
+  TcpCarrier client{std::move(*socket), config_of(perftest::Role::CLIENT)};
+  TcpCarrier server{accept_one(*listener), config_of(perftest::Role::SERVER)};
+  for (int i = 0; i < 5000 && !(client.finished() && server.finished()); ++i) {
+    client.step(kStart);
+    server.step(kStart);
+    answer(client.session());
+    answer(server.session());
+    ::usleep(100);
+  }
+  CHECK(client.session().phase() == Phase::DONE);
+  CHECK(server.session().phase() == Phase::DONE);
+}
+
+TEST_CASE("a half-open client is given up after ten seconds, a vanished one at once", "[cm][tcp]") {
+  auto listener = TcpListener::open(0);
+  REQUIRE(listener);
+  Socket silent = connect_raw(listener->port());
+  TcpCarrier first{accept_one(*listener), config_of(perftest::Role::SERVER)};
+  first.step(kStart);
+  first.step(kStart + Duration::milliseconds(9'900));
+  CHECK(first.session().phase() == Phase::EXCHANGE);
+  first.step(kStart + Duration::milliseconds(10'100));
+  CHECK(first.session().phase() == Phase::FAILED);
+  CHECK(first.session().error().reason.find("silent") != std::string::npos);
+
+  Socket gone = connect_raw(listener->port());
+  TcpCarrier second{accept_one(*listener), config_of(perftest::Role::SERVER)};
+  second.step(kStart);
+  gone.close();
+  for (int i = 0; i < 1000 && !second.finished(); ++i) {
+    second.step(kStart);
+    ::usleep(1000);
+  }
+  CHECK(second.session().phase() == Phase::FAILED);
+  CHECK(second.session().error().reason.find("closed") != std::string::npos);
+}
+
+TEST_CASE("a port that is taken, a name that is none and a server that is not there are told apart",
+          "[cm][tcp]") {
+  auto listener = TcpListener::open(0);
+  REQUIRE(listener);
+  const std::uint16_t port = listener->port();
+  const auto second = TcpListener::open(port);
+  REQUIRE_FALSE(second);
+  CHECK(second.error().fix.find("-p") != std::string::npos);
+
+  CHECK_FALSE(TcpConnector::open("no.such.host.invalid", 1));
+
+  std::uint16_t free_port = 0;
+  {
+    auto closed = TcpListener::open(0);
+    REQUIRE(closed);
+    free_port = closed->port();
+  }
+  auto connector = TcpConnector::open("127.0.0.1", free_port, Duration::seconds(1));
+  REQUIRE(connector);
+  bool failed = false;
+  for (int ms = 0; ms < 3000 && !failed; ms += 20) {
+    const auto step = connector->step(kStart + Duration::milliseconds(ms));
+    failed = !step;
+    if (failed) CHECK(step.error().fix.find("start the server") != std::string::npos);
+  }
+  CHECK(failed);
+}
