@@ -8,11 +8,14 @@
 namespace roce::verbs {
 
 MemoryTable::MemoryTable(std::size_t capacity, std::uint64_t seed)
-    : entries_(std::min<std::size_t>(capacity, (1u << 24) - 1) + 1),
-      free_(entries_.size() - 1),
-      prng_state_(seed) {
+    : entries_(std::min<std::size_t>(capacity, (1u << 24) - 1) + 1), free_(entries_.size() - 1) {
+  Prng prng{seed};
+  tag_step_ = static_cast<std::uint8_t>(prng() | 1);
   // Slot 0 stays unused so that small integers are not keys.
-  for (std::uint32_t i = 1; i < entries_.size(); ++i) free_.push(i);
+  for (std::uint32_t i = 1; i < entries_.size(); ++i) {
+    entries_[i].key = i << 8 | (prng.below(256));
+    free_.push(i);
+  }
 }
 
 Pd MemoryTable::alloc_pd() {
@@ -33,11 +36,9 @@ Result<MemoryRegion> MemoryTable::reg_mr(Pd pd, std::span<std::byte> memory, std
                    "deregister some or make the table larger");
   const std::uint32_t index = free_.front();
   free_.pop();
-  Prng prng{prng_state_++};
   Entry& entry = entries_[index];
-  // A new tag each time: a key of an earlier owner of this slot stays dead.
-  auto tag = static_cast<std::uint32_t>(prng() & 0xff);
-  if (tag == (entry.key & 0xff)) tag = (tag + 1) & 0xff;
+  // The step is odd, so a key comes back only after its slot had 255 other owners.
+  const std::uint32_t tag = (entry.key + tag_step_) & 0xff;
   entry =
       Entry{memory.data(), iova, memory.size(), index << 8 | tag, pd.id, access, true, true, inv};
   return MemoryRegion{iova, memory.size(), entry.key, entry.key};

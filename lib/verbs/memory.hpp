@@ -56,7 +56,8 @@ class MemoryTable {
   /// Registers memory under its own host address.
   [[nodiscard]] Result<MemoryRegion> reg_mr(Pd pd, std::span<std::byte> memory,
                                             std::uint8_t access);
-  /// Forgets the region; its key is not reused soon. Fails on an unknown key.
+  /// Forgets the region; its key names nothing for the next 255 regions in its place. Fails on an
+  /// unknown key.
   [[nodiscard]] Result<void> dereg_mr(std::uint32_t key);
 
   /// Checks that key names a valid region of pd which grants all of access (AccessFlags; 0 for a
@@ -73,7 +74,7 @@ class MemoryTable {
     std::byte* host = nullptr;
     std::uint64_t iova = 0;
     std::uint64_t length = 0;
-    std::uint32_t key = 0;  ///< 0 never names a region
+    std::uint32_t key = 0;  ///< of the present or last region here; 0 never names one
     std::uint32_t pd = 0;
     std::uint8_t access = 0;
     bool used = false;   ///< slot is taken (valid or invalidated)
@@ -84,7 +85,7 @@ class MemoryTable {
 
   std::vector<Entry> entries_;  ///< indexed by key >> 8
   Ring<std::uint32_t> free_;    ///< the slot freed longest ago is taken first
-  std::uint64_t prng_state_;
+  std::uint8_t tag_step_ = 1;   ///< odd; added to the key's low byte for each new owner
   std::uint32_t next_pd_ = 1;
 };
 
