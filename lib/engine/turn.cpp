@@ -9,7 +9,6 @@ bool Worker::Core::turn(Instant now) {
   const bool received = receive(now);
   run_timers(now);
   const bool sent = transmit(now);
-  collect_events();
   return received || sent;
 }
 
@@ -17,38 +16,50 @@ bool Worker::Core::receive(Instant now) {
   std::array<Frame, kBurst> frames;
   const std::size_t n = port.rx_burst(now, frames);
   if (n == 0) return false;
-  const std::span<const Frame> received{frames.data(), n};
-  deliver(now, received);
-  port.rx_release(received);
+  const std::size_t roce = parse(now, {frames.data(), n});
+  step(now, {packets_.data(), roce});
+  port.rx_release({frames.data(), n});
   return true;
 }
 
-void Worker::Core::deliver(Instant now, std::span<const Frame> frames) {
-  std::array<wire::Packet, kBurst> packets;
-  std::array<wire::Verdict, kBurst> verdicts;
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    const Frame& frame = frames[i];
-    verdicts[i] = wire::parse({frame.data, frame.length}, wire::IcrcCheck::VERIFY, packets[i]);
-    ++counters.verdicts[static_cast<std::size_t>(verdicts[i])];
-    if (verdicts[i] == wire::Verdict::ROCE)
-      __builtin_prefetch(qps.find(packets[i].dest_qpn()));
-    else
-      neighbours.on_frame(now, verdicts[i], {frame.data, frame.length});
-  }
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    if (verdicts[i] != wire::Verdict::ROCE) continue;
-    if (!neighbours.is_ours(packets[i])) {
+/// Fills packets_ with what is RoCE, is whole and is for us; the rest is counted, or control.
+std::size_t Worker::Core::parse(Instant now, std::span<const Frame> frames) {
+  std::size_t n = 0;
+  for (const Frame& frame : frames) {
+    const std::span<const std::byte> bytes{frame.data, frame.length};
+    wire::Packet& packet = packets_[n];
+    const wire::Verdict verdict = wire::parse(bytes, wire::IcrcCheck::VERIFY, packet);
+    ++counters.verdicts[static_cast<std::size_t>(verdict)];
+    if (verdict != wire::Verdict::ROCE) {
+      neighbours.on_frame(now, verdict, bytes);
+      continue;
+    }
+    if (!interfaces.owns(packet)) {
       ++counters.not_our_address;
       continue;
     }
-    const Qpn qpn = packets[i].dest_qpn();
-    transport::Qp* qp = qps.find(qpn);
+    const transport::Qp* qp = qps.find(packet.dest_qpn());
     if (qp == nullptr) {
       ++counters.unknown_qpn;
       continue;
     }
-    qp->on_packet(now, packets[i], effects);
-    settle(qpn.value() & QpTable::kSlotMask, *qp);
+    qp->prefetch();
+    ++n;
+  }
+  return n;
+}
+
+/// Packets of one QP in a row are settled once: what the QP wants is asked when it is through.
+void Worker::Core::step(Instant now, std::span<const wire::Packet> packets) {
+  for (std::size_t i = 0; i < packets.size();) {
+    const Qpn qpn = packets[i].dest_qpn();
+    transport::Qp& qp = *qps.find(qpn);
+    do {
+      qp.on_packet(now, packets[i], effects);
+      if (!effects.events().empty()) collect_events();
+      ++i;
+    } while (i < packets.size() && packets[i].dest_qpn() == qpn);
+    settle(qps.slot_of(qpn), qp);
   }
 }
 
@@ -67,12 +78,13 @@ void Worker::Core::run_timers(Instant now) {
 /// about one turn: receiving must not wait for a long queue.
 bool Worker::Core::transmit(Instant now) {
   bool sent = false;
-  std::size_t bursts = 1 + ready_.size() * config.tx_burst_per_qp / kBurst;
-  bursts = std::min<std::size_t>(bursts, 4);
-  for (; bursts > 0; --bursts) {
-    if (built_ == 0 && ready_.empty() && !neighbours.wants_tx()) break;
+  const std::size_t bursts =
+      std::min(kBurstsPerTurn, 1 + ready.size() * config.tx_burst_per_qp / kBurst);
+  for (std::size_t i = 0; i < bursts; ++i) {
+    if (built_ == 0 && ready.empty() && !neighbours.wants_tx()) break;
     if (!reserve()) break;
-    build(now);
+    if (i == 0) build_control(ready.empty() ? kBurst : kControlPerTurn);
+    build_data(now);
     if (!flush(now)) break;
     sent = true;
   }
@@ -86,42 +98,43 @@ bool Worker::Core::reserve() {
   return false;
 }
 
-void Worker::Core::build(Instant now) {
-  while (built_ < reserved_ && neighbours.wants_tx()) {
+void Worker::Core::build_control(std::size_t most) {
+  for (; most > 0 && built_ < reserved_ && neighbours.wants_tx(); --most) {
     Frame& frame = slots_[built_];
     frame.length = static_cast<std::uint32_t>(neighbours.build_next({frame.data, frame.capacity}));
     if (frame.length > 0) ++built_;
   }
-  while (built_ < reserved_ && !ready_.empty()) {
-    const std::uint32_t slot = ready_.front();
-    ready_.pop();
-    is_ready_[slot] = 0;
-    if (qps.at(slot) != nullptr) build_from(slot, now);
-  }
 }
 
-void Worker::Core::build_from(std::uint32_t slot, Instant now) {
-  transport::Qp& qp = *qps.at(slot);
-  for (std::size_t i = 0; i < config.tx_burst_per_qp && built_ < reserved_; ++i) {
-    Frame& frame = slots_[built_];
-    frame.length =
-        static_cast<std::uint32_t>(qp.build_next(now, {frame.data, frame.capacity}, effects));
-    if (frame.length == 0) break;
-    ++built_;
+void Worker::Core::build_data(Instant now) {
+  while (built_ < reserved_ && !ready.empty()) {
+    const std::uint32_t slot = ready.front();
+    ready.remove(slot);
+    transport::Qp& qp = *qps.at(slot);
+    for (std::size_t i = 0; i < config.tx_burst_per_qp && built_ < reserved_; ++i) {
+      Frame& frame = slots_[built_];
+      frame.length =
+          static_cast<std::uint32_t>(qp.build_next(now, {frame.data, frame.capacity}, effects));
+      if (frame.length == 0) break;
+      ++built_;
+    }
+    settle(slot, qp);
   }
-  settle(slot, qp);
 }
 
 /// Hands what is built to the port; true when it took all of it. What it refuses stays first in
-/// line.
+/// line, and is counted the first time.
 bool Worker::Core::flush(Instant now) {
   if (built_ == 0) return false;
   const std::size_t taken = port.tx_burst(now, {slots_.data(), built_});
-  counters.tx_refused += built_ - taken;
-  std::move(slots_.begin() + static_cast<std::ptrdiff_t>(taken),
-            slots_.begin() + static_cast<std::ptrdiff_t>(reserved_), slots_.begin());
+  const auto begin = slots_.begin();
+  std::move(begin + static_cast<std::ptrdiff_t>(taken),
+            begin + static_cast<std::ptrdiff_t>(reserved_), begin);
   built_ -= taken;
   reserved_ -= taken;
+  refused_ -= std::min(refused_, taken);
+  counters.tx_refused += built_ - refused_;
+  refused_ = built_;
   return built_ == 0;
 }
 

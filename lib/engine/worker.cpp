@@ -11,10 +11,9 @@ Worker::Core::Core(const WorkerConfig& worker_config, PacketIo& packet_io)
       port(packet_io),
       memory(worker_config.max_mrs, worker_config.seed),
       qps(worker_config.index, worker_config.max_qps, worker_config.seed),
+      ready(worker_config.max_qps),
       deadlines(worker_config.max_qps),
-      neighbours(counters),
-      ready_(worker_config.max_qps),
-      is_ready_(worker_config.max_qps, 0) {}
+      neighbours(interfaces, counters, worker_config.max_neighbours, worker_config.seed) {}
 
 Worker::Core::~Core() {
   port.tx_release({slots_.data(), reserved_});
@@ -31,28 +30,15 @@ void Worker::Core::collect_events() {
   effects.clear();
 }
 
-void Worker::Core::forget(std::uint32_t slot) {
-  deadlines.remove(slot);
-  if (!is_ready_[slot]) return;
-  // Taken out in order; destroying a QP is rare.
-  const std::size_t n = ready_.size();
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::uint32_t other = ready_.front();
-    ready_.pop();
-    if (other != slot) ready_.push(other);
-  }
-  is_ready_[slot] = 0;
-}
-
 Worker::Worker(const WorkerConfig& config, PacketIo& port)
     : core_(std::make_unique<Core>(config, port)) {}
 Worker::~Worker() = default;
 
 InterfaceId Worker::add_interface(const InterfaceConfig& config) {
-  return core_->neighbours.add(config);
+  return core_->interfaces.add(config);
 }
 const InterfaceConfig& Worker::interface(InterfaceId id) const {
-  return core_->neighbours.interface(id);
+  return core_->interfaces[id];
 }
 
 verbs::MemoryTable& Worker::memory() {
@@ -73,7 +59,9 @@ Result<Qpn> Worker::create_qp(const verbs::QpInitAttributes& init) {
 
 void Worker::destroy_qp(Qpn qpn) {
   if (core_->qps.find(qpn) == nullptr) return;
-  core_->forget(qpn.value() & QpTable::kSlotMask);
+  const std::uint32_t slot = core_->qps.slot_of(qpn);
+  core_->ready.remove(slot);
+  core_->deadlines.remove(slot);
   core_->qps.destroy(qpn);
 }
 
@@ -81,8 +69,7 @@ Result<void> Worker::modify_qp(Qpn qpn, const verbs::QpAttributes& attributes) {
   transport::Qp* qp = core_->qps.find(qpn);
   if (qp == nullptr) return failure("modify_qp", "there is no such QP", "create it first");
   auto result = qp->modify(attributes, core_->effects);
-  core_->settle(qpn.value() & QpTable::kSlotMask, *qp);
-  core_->collect_events();
+  core_->settle(core_->qps.slot_of(qpn), *qp);
   return result;
 }
 
@@ -90,7 +77,7 @@ transport::PostResult Worker::post_send(Qpn qpn, const verbs::SendWr& wr) {
   transport::Qp* qp = core_->qps.find(qpn);
   if (qp == nullptr) return transport::PostResult::BAD_STATE;
   const transport::PostResult result = qp->post_send(wr);
-  core_->settle(qpn.value() & QpTable::kSlotMask, *qp);
+  core_->note_ready(core_->qps.slot_of(qpn), *qp);
   return result;
 }
 

@@ -22,8 +22,9 @@ struct WorkerConfig {
   std::uint8_t index = 0;        ///< 0..15, part of each QPN
   std::uint32_t max_qps = 1024;  ///< 1..65536
   std::uint32_t max_mrs = 4096;
-  std::uint64_t seed = 1;           ///< QPN generations and keys
-  std::size_t tx_burst_per_qp = 8;  ///< frames a QP may send before the next one's turn
+  std::uint32_t max_neighbours = 4096;  ///< hosts remembered; the ones used longest ago go first
+  std::uint64_t seed = 1;               ///< QPN generations and keys
+  std::size_t tx_burst_per_qp = 8;      ///< frames a QP may send before the next one's turn
 };
 
 class Worker {
@@ -41,6 +42,7 @@ class Worker {
   [[nodiscard]] verbs::MemoryTable& memory();
   /// CQs and QPs live until destroyed or the worker ends. cqe: capacity.
   [[nodiscard]] verbs::CompletionQueue& create_cq(std::size_t cqe);
+  /// No QP may use cq any more.
   void destroy_cq(verbs::CompletionQueue& cq);
   /// Fails when max_qps are in use. A destroyed QP's number is not used again soon.
   [[nodiscard]] Result<Qpn> create_qp(const verbs::QpInitAttributes& init);
@@ -54,7 +56,8 @@ class Worker {
   // --- neighbours ---
   /// The MAC that leads to destination (its own or the gateway's) when known; else starts or goes
   /// on asking by ARP or ND (one request per second) and returns nothing: ask again after later
-  /// turns.
+  /// turns. An answer holds for 60 s; then it is asked for again, and still returned until three
+  /// requests went unanswered.
   [[nodiscard]] std::optional<MacAddress> resolve(InterfaceId id, const IpAddress& destination,
                                                   Instant now);
 

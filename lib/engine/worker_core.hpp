@@ -4,12 +4,13 @@
 
 #include <array>
 #include <list>
-#include <vector>
 
 #include "base/ring.hpp"
 #include "engine/deadline_queue.hpp"
+#include "engine/interfaces.hpp"
 #include "engine/neighbours.hpp"
 #include "engine/qp_table.hpp"
+#include "engine/ready_list.hpp"
 #include "engine/worker.hpp"
 
 namespace roce::engine {
@@ -25,12 +26,16 @@ class Worker::Core {
 
   /// Notes what a QP wants after any call to it.
   void settle(std::uint32_t slot, const transport::Qp& qp) {
-    if (qp.wants_tx()) make_ready(slot);
+    note_ready(slot, qp);
     deadlines.set(slot, qp.next_deadline());
+    if (!effects.events().empty()) collect_events();
+  }
+  /// The same after a post, which starts no timer and raises no event.
+  void note_ready(std::uint32_t slot, const transport::Qp& qp) {
+    if (!ready.contains(slot) && qp.wants_tx()) ready.push(slot);
   }
   /// Moves what QPs have raised to the queue that poll_async() reads.
   void collect_events();
-  void forget(std::uint32_t slot);
 
   WorkerConfig config;
   PacketIo& port;
@@ -38,7 +43,9 @@ class Worker::Core {
   transport::Counters transport_counters;
   verbs::MemoryTable memory;
   QpTable qps;
+  ReadyList ready;
   DeadlineQueue deadlines;
+  Interfaces interfaces;
   Neighbours neighbours;
   std::list<verbs::CompletionQueue> cqs;
   transport::Effects effects;
@@ -47,30 +54,28 @@ class Worker::Core {
  private:
   static constexpr std::size_t kMostEvents = 1024;
   static constexpr std::size_t kTimersPerTurn = 64;
+  static constexpr std::size_t kBurstsPerTurn = 4;
+  /// Control frames per turn while QPs wait: a flood of requests must not keep them waiting.
+  static constexpr std::size_t kControlPerTurn = 8;
 
   bool receive(Instant now);
-  void deliver(Instant now, std::span<const Frame> frames);
+  [[nodiscard]] std::size_t parse(Instant now, std::span<const Frame> frames);
+  void step(Instant now, std::span<const wire::Packet> packets);
   void run_timers(Instant now);
   bool transmit(Instant now);
   bool reserve();
-  void build(Instant now);
-  void build_from(std::uint32_t slot, Instant now);
+  void build_control(std::size_t most);
+  void build_data(Instant now);
   bool flush(Instant now);
 
-  void make_ready(std::uint32_t slot) {
-    if (is_ready_[slot]) return;
-    is_ready_[slot] = 1;
-    ready_.push(slot);
-  }
-
-  Ring<std::uint32_t> ready_;           ///< slots of QPs that want to transmit, in turn
-  std::vector<std::uint8_t> is_ready_;  ///< by slot: stands in ready_
+  std::array<wire::Packet, kBurst> packets_;  ///< RoCE packets of the burst in hand
 
   // Transmit slots: [0, built_) are built and not yet taken by the port, [built_, reserved_) are
   // empty.
   std::array<Frame, kBurst> slots_{};
   std::size_t built_ = 0;
   std::size_t reserved_ = 0;
+  std::size_t refused_ = 0;  ///< of the built ones, how many were refused before
 };
 
 }  // namespace roce::engine

@@ -16,7 +16,8 @@ struct WorkerCounters {
   std::uint64_t tx_refused = 0;       ///< frames a port did not take at once (kept and sent later)
   std::uint64_t tx_no_buffer = 0;     ///< turns that found no transmit slot
   std::uint64_t arp_rx = 0, arp_tx = 0, nd_rx = 0, nd_tx = 0, icmp_echo_rx = 0, icmp_echo_tx = 0;
-  std::uint64_t neighbour_drops = 0;  ///< control frames and entries that a flood displaced
+  std::uint64_t control_drops = 0;         ///< ARP, ND and echo frames not sent, too many at once
+  std::uint64_t neighbours_displaced = 0;  ///< entries of the neighbour table that went for others
   std::uint64_t async_events_dropped = 0;
 };
 

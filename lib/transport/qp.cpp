@@ -157,6 +157,11 @@ PostResult Qp::post_send(const verbs::SendWr& wr) {
 PostResult Qp::post_recv(const verbs::RecvWr& wr) {
   return core_->responder.post(wr);
 }
+void Qp::prefetch() const {
+  constexpr std::size_t kLine = 64;
+  const auto* state = reinterpret_cast<const char*>(core_.get());
+  for (std::size_t at = 0; at < sizeof(Core); at += kLine) __builtin_prefetch(state + at);
+}
 void Qp::on_packet(Instant now, const Packet& packet, Effects& effects) {
   core_->on_packet(now, packet, effects);
 }

@@ -67,6 +67,9 @@ class Qp {
   [[nodiscard]] PostResult post_send(const verbs::SendWr& wr);
   [[nodiscard]] PostResult post_recv(const verbs::RecvWr& wr);
 
+  /// Starts to bring into cache what on_packet() will read first.
+  void prefetch() const;
+
   /// Takes a packet that was addressed to this QP. Payload is placed, completions are pushed and
   /// responses fall due before it returns. The packet is not referred to afterwards.
   void on_packet(Instant now, const wire::Packet& packet, Effects& effects);
