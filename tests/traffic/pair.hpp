@@ -70,10 +70,13 @@ class Pair {
  private:
   static std::unique_ptr<QpSet> made(engine::Worker& worker, engine::InterfaceId interface,
                                      const Plan& plan, std::uint64_t random) {
-    auto set = QpSet::create(worker, interface, plan, random);
-    INFO((set ? "" : set.error().to_string()));
-    REQUIRE(set);
-    return std::move(*set);
+    auto set = std::make_unique<QpSet>(worker, interface, plan, plan.qps, random);
+    for (std::uint32_t i = 0; i < plan.qps; ++i) {
+      const auto added = set->add_lane();
+      INFO((added ? "" : added.error().to_string()));
+      REQUIRE(added);
+    }
+    return set;
   }
 
   port::MemoryWire wire_;

@@ -40,7 +40,7 @@ Step BwReceiver::post(std::uint32_t lane_index) {
   const std::uint64_t offset = flow.posted % places_ * place_step_;
   const std::array<verbs::Sge, 1> sge{
       {{reinterpret_cast<std::uint64_t>(lane.exposed.data()) + offset,
-        static_cast<std::uint32_t>(run_.plan.size + grh_), run_.qps.exposed_key()}}};
+        static_cast<std::uint32_t>(run_.plan.size + grh_), lane.exposed_key}}};
   const transport::PostResult result =
       run_.qps.worker().post_recv(lane.ours.qpn, {make_wr_id(lane_index, flow.posted), sge});
   if (result != transport::PostResult::OK) return run_.fail(result, lane_index);

@@ -116,7 +116,7 @@ Step BwSender::post_one(std::uint32_t lane_index, std::uint64_t message, bool la
   const auto size = static_cast<std::uint32_t>(plan.size);
   const std::array<verbs::Sge, 1> sge{
       {{reinterpret_cast<std::uint64_t>(lane.local.data()) + local_offset(message), size,
-        run_.qps.local_key()}}};
+        lane.local_key}}};
   verbs::SendWr wr;
   wr.wr_id = make_wr_id(lane_index, message);
   wr.opcode = opcode_of(plan);

@@ -187,8 +187,8 @@ class DataPlane {
   Step step(Instant now);
   /// The peer has told over TCP that it is done: what has not come will not come.
   void peer_ended() { run_.peer_ended = true; }
-  /// Checks the exposed buffer of WRITE and atomics; after the peer is done. operations: what the
-  /// peer did on each QP, when known.
+  /// Checks the exposed buffer of WRITE and atomics; after the peer is done. operations: how many
+  /// the peer says it did, when it does; on each QP or on all, as perftest's versions differ.
   void check_exposed(std::optional<std::uint64_t> operations);
 
   /// None where there is nothing to measure: the server of a one-way one-sided test.

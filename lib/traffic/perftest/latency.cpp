@@ -56,7 +56,7 @@ Step WriteLat::step(Instant now) {
 Step WriteLat::post(Instant now, RunClock::Phase phase) {
   const Lane& lane = run_.qps.lanes().front();
   const auto size = static_cast<std::uint32_t>(run_.plan.size);
-  const std::array<verbs::Sge, 1> sge{{{address(lane.local), size, run_.qps.local_key()}}};
+  const std::array<verbs::Sge, 1> sge{{{address(lane.local), size, lane.local_key}}};
   ++sent_;
   lane.local[size - 1] = static_cast<std::byte>(sent_ & 0xff);
   verbs::SendWr wr;
@@ -108,7 +108,7 @@ Step SendLat::post_receive() {
   const Lane& lane = run_.qps.lanes().front();
   const std::array<verbs::Sge, 1> sge{
       {{address(lane.exposed) + posted_ % places_ * place_step_,
-        static_cast<std::uint32_t>(run_.plan.size + grh_), run_.qps.exposed_key()}}};
+        static_cast<std::uint32_t>(run_.plan.size + grh_), lane.exposed_key}}};
   const transport::PostResult result =
       run_.qps.worker().post_recv(lane.ours.qpn, {make_wr_id(0, posted_), sge});
   if (result != transport::PostResult::OK) return run_.fail(result, 0);
@@ -161,7 +161,7 @@ Step SendLat::receive(Instant now) {
 Step SendLat::post(Instant now, RunClock::Phase phase) {
   const Lane& lane = run_.qps.lanes().front();
   const std::array<verbs::Sge, 1> sge{
-      {{address(lane.local), static_cast<std::uint32_t>(reply_bytes_), run_.qps.local_key()}}};
+      {{address(lane.local), static_cast<std::uint32_t>(reply_bytes_), lane.local_key}}};
   const std::uint64_t every = std::max<std::uint64_t>(run_.plan.tx_depth / 2, 1);
   ++sent_;
   const bool last = run_.plan.until == Until::ITERATIONS && sent_ == run_.plan.iterations;
@@ -209,7 +209,7 @@ Step ReadLat::step(Instant now) {
 Step ReadLat::post(Instant now, RunClock::Phase phase) {
   const Lane& lane = run_.qps.lanes().front();
   const std::array<verbs::Sge, 1> sge{
-      {{address(lane.local), static_cast<std::uint32_t>(run_.plan.size), run_.qps.local_key()}}};
+      {{address(lane.local), static_cast<std::uint32_t>(run_.plan.size), lane.local_key}}};
   verbs::SendWr wr;
   wr.wr_id = make_wr_id(0, posted_);
   wr.opcode = verbs::WrOpcode::RDMA_READ;

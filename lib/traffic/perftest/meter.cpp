@@ -77,7 +77,7 @@ BandwidthResult BandwidthMeter::result() const {
   BandwidthResult result;
   result.size = plan_.size;
   result.messages = counted_;
-  result.iterations = plan_.until == Until::ITERATIONS ? plan_.iterations : counted_;
+  result.iterations = counted_;
   if (first_ && last_) result.elapsed = *last_ - *first_;
   std::uint64_t during = counted_ - at_start_;
   // A run by duration counts what completed within the sample, whose length is known.

@@ -34,9 +34,9 @@ class RunClock {
 };
 
 struct BandwidthResult {
-  std::uint64_t size = 0;                  ///< bytes of a message
-  std::uint64_t iterations = 0;            ///< per QP by iterations, else messages of all QPs
-  std::uint64_t messages = 0;              ///< of all QPs, measured
+  std::uint64_t size = 0;        ///< bytes of a message
+  std::uint64_t iterations = 0;  ///< perftest's column; ours counts the messages of all QPs
+  std::uint64_t messages = 0;    ///< of all QPs, measured
   std::optional<double> peak_bytes_per_s;  ///< none when not asked for
   double average_bytes_per_s = 0;
   double messages_per_s = 0;

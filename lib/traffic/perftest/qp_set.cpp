@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
-#include "base/prng.hpp"
 #include "traffic/perftest/pattern.hpp"
 
 namespace roce::traffic::perftest {
@@ -20,7 +19,7 @@ constexpr std::size_t kSpareCqes = 16;
 /// Enough for every message to have a place of its own, within kValidationBytes for all lanes, and
 /// two at least.
 std::uint64_t places_bytes(const Plan& plan, std::uint64_t place, std::uint64_t wanted) {
-  const std::uint64_t most = kValidationBytes / plan.qps / place;
+  const std::uint64_t most = kValidationBytes / std::max(plan.qps, 1U) / place;
   return place * std::clamp<std::uint64_t>(wanted, 2, std::max<std::uint64_t>(most, 2));
 }
 
@@ -67,53 +66,46 @@ void QpSet::Free::operator()(std::byte* memory) const {
   std::free(memory);
 }
 
-QpSet::QpSet(engine::Worker& worker, engine::InterfaceId interface, const Plan& plan)
-    : worker_(worker), interface_(interface), plan_(plan), pd_(worker.memory().alloc_pd()) {}
-
-Result<std::unique_ptr<QpSet>> QpSet::create(engine::Worker& worker, engine::InterfaceId interface,
-                                             const Plan& plan, std::uint64_t random) {
-  std::unique_ptr<QpSet> set(new QpSet(worker, interface, plan));
-  if (auto made = set->make_memory(); !made) return tl::make_unexpected(made.error());
-  if (auto made = set->make_qps(random); !made) return tl::make_unexpected(made.error());
-  set->fill();
-  return set;
-}
+QpSet::QpSet(engine::Worker& worker, engine::InterfaceId interface, const Plan& plan,
+             std::uint32_t most_lanes, std::uint64_t random)
+    : worker_(worker),
+      interface_(interface),
+      plan_(plan),
+      most_lanes_(most_lanes),
+      prng_(random),
+      pd_(worker.memory().alloc_pd()),
+      send_cq_(&worker.create_cq(std::size_t{plan.tx_depth} * most_lanes + kSpareCqes)),
+      recv_cq_(&worker.create_cq(std::size_t{plan.rx_depth} * most_lanes + kSpareCqes)) {}
 
 QpSet::~QpSet() {
   for (const Lane& lane : lanes_) worker_.destroy_qp(lane.ours.qpn);
-  if (send_cq_ != nullptr) worker_.destroy_cq(*send_cq_);
-  if (recv_cq_ != nullptr) worker_.destroy_cq(*recv_cq_);
-  // Keys of 0 were never handed out, and an unknown key is the only way this can fail.
-  if (local_mr_.lkey != 0) (void)worker_.memory().dereg_mr(local_mr_.lkey);
-  if (exposed_mr_.lkey != 0) (void)worker_.memory().dereg_mr(exposed_mr_.lkey);
+  worker_.destroy_cq(*send_cq_);
+  worker_.destroy_cq(*recv_cq_);
+  // The keys are ours, and an unknown key is the only way this can fail.
+  for (const std::uint32_t key : keys_) (void)worker_.memory().dereg_mr(key);
 }
 
-Result<void> QpSet::make_memory() {
-  const auto make = [&](Memory& memory, std::uint64_t bytes) {
-    memory.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, bytes)));
-    if (memory) std::memset(memory.get(), 0, bytes);
-    return memory != nullptr;
-  };
-  const std::uint64_t local = local_bytes(plan_) * plan_.qps;
-  const std::uint64_t exposed = exposed_bytes(plan_) * plan_.qps;
-  if (!make(local_memory_, local) || !make(exposed_memory_, exposed))
-    return failure(
-        "", fmt::format("{} bytes of buffers are more than there is memory", local + exposed),
-        "fewer QPs (-q) or a smaller size (-s)");
-  auto local_mr =
-      worker_.memory().reg_mr(pd_, {local_memory_.get(), local}, verbs::ACCESS_LOCAL_WRITE);
-  if (!local_mr) return tl::make_unexpected(local_mr.error());
-  local_mr_ = *local_mr;
-  auto exposed_mr =
-      worker_.memory().reg_mr(pd_, {exposed_memory_.get(), exposed}, access_of(plan_.verb()));
-  if (!exposed_mr) return tl::make_unexpected(exposed_mr.error());
-  exposed_mr_ = *exposed_mr;
-  return {};
+Result<verbs::MemoryRegion> QpSet::make_region(std::uint64_t bytes, std::uint8_t access) {
+  Memory memory(static_cast<std::byte*>(std::aligned_alloc(kPage, bytes)));
+  if (!memory)
+    return failure("", fmt::format("there is no memory for a buffer of {} bytes", bytes),
+                   "fewer QPs (-q) or a smaller size (-s)");
+  std::memset(memory.get(), 0, bytes);
+  auto region = worker_.memory().reg_mr(pd_, {memory.get(), bytes}, access);
+  if (!region) return region;
+  memory_.push_back(std::move(memory));
+  keys_.push_back(region->lkey);
+  return region;
 }
 
-Result<void> QpSet::make_qps(std::uint64_t random) {
-  send_cq_ = &worker_.create_cq(std::size_t{plan_.tx_depth} * plan_.qps + kSpareCqes);
-  recv_cq_ = &worker_.create_cq(std::size_t{plan_.rx_depth} * plan_.qps + kSpareCqes);
+Result<void> QpSet::add_lane() {
+  const auto index = static_cast<std::uint32_t>(lanes_.size());
+  if (index == most_lanes_)
+    return failure("-q", fmt::format("there are {} QPs already", index), "fewer QPs");
+  const auto local = make_region(local_bytes(plan_), verbs::ACCESS_LOCAL_WRITE);
+  if (!local) return tl::make_unexpected(local.error());
+  const auto exposed = make_region(exposed_bytes(plan_), access_of(plan_.verb()));
+  if (!exposed) return tl::make_unexpected(exposed.error());
   verbs::QpInitAttributes init;
   init.type = plan_.transport;
   init.pd = pd_;
@@ -123,26 +115,23 @@ Result<void> QpSet::make_qps(std::uint64_t random) {
   init.cap.max_recv_wr = plan_.verb() == Verb::SEND ? plan_.rx_depth : 1;
   init.cap.max_send_sge = init.cap.max_recv_sge = 1;
   init.cap.max_inline_data = plan_.inline_max;
-  Prng prng(random);
-  const std::uint64_t local = local_bytes(plan_);
-  const std::uint64_t exposed = exposed_bytes(plan_);
-  for (std::uint32_t i = 0; i < plan_.qps; ++i) {
-    auto qpn = worker_.create_qp(init);
-    if (!qpn) return tl::make_unexpected(qpn.error());
-    Lane lane;
-    lane.local = {local_memory_.get() + i * local, local};
-    lane.exposed = {exposed_memory_.get() + i * exposed, exposed};
-    lane.ours = {*qpn,
-                 Psn{static_cast<std::uint32_t>(prng())},
-                 exposed_mr_.rkey,
-                 exposed_mr_.addr + i * exposed,
-                 plan_.verb() == Verb::READ || plan_.verb() == Verb::ATOMIC ? plan_.out_reads
-                                                                            : std::uint8_t{1},
-                 worker_.interface(interface_).addresses.front().address};
-    lanes_.push_back(lane);
-    if (auto init_done = to_init(*qpn); !init_done) return init_done;
-  }
-  return {};
+  const auto qpn = worker_.create_qp(init);
+  if (!qpn) return tl::make_unexpected(qpn.error());
+  Lane lane;
+  lane.local = {reinterpret_cast<std::byte*>(local->addr), local->length};
+  lane.exposed = {reinterpret_cast<std::byte*>(exposed->addr), exposed->length};
+  lane.local_key = local->lkey;
+  lane.exposed_key = exposed->lkey;
+  const bool reads = plan_.verb() == Verb::READ || plan_.verb() == Verb::ATOMIC;
+  lane.ours = {*qpn,
+               Psn{static_cast<std::uint32_t>(prng_())},
+               exposed->rkey,
+               exposed->addr,
+               reads ? plan_.out_reads : std::uint8_t{1},
+               worker_.interface(interface_).addresses.front().address};
+  fill(lane, index);
+  lanes_.push_back(lane);
+  return to_init(*qpn);
 }
 
 Result<void> QpSet::to_init(Qpn qpn) {
@@ -156,13 +145,11 @@ Result<void> QpSet::to_init(Qpn qpn) {
   return worker_.modify_qp(qpn, attributes);
 }
 
-void QpSet::fill() {
+void QpSet::fill(Lane& lane, std::uint32_t index) const {
   if (!plan_.validates()) return;
-  for (std::uint32_t i = 0; i < plan_.qps; ++i) {
-    if (plan_.verb() == Verb::WRITE || plan_.verb() == Verb::SEND)
-      fill_pattern(lanes_[i].local, plan_.pattern_seed, i);
-    if (plan_.verb() == Verb::READ) fill_pattern(lanes_[i].exposed, plan_.pattern_seed, i);
-  }
+  if (plan_.verb() == Verb::WRITE || plan_.verb() == Verb::SEND)
+    fill_pattern(lane.local, plan_.pattern_seed, index);
+  if (plan_.verb() == Verb::READ) fill_pattern(lane.exposed, plan_.pattern_seed, index);
 }
 
 wire::PathAttributes QpSet::path_to(const Lane& lane, const MacAddress& mac) const {

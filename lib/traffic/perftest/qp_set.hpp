@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "base/prng.hpp"
 #include "base/result.hpp"
 #include "engine/worker.hpp"
 #include "traffic/perftest/plan.hpp"
@@ -33,21 +34,23 @@ struct Lane {
   QpAddress theirs;              ///< set by connect()
   std::span<std::byte> local;    ///< what its requests send from, and what READs land in
   std::span<std::byte> exposed;  ///< what the peer's requests reach, or where its SENDs land
-  wire::PathHeaders ah{};        ///< UD: the way to the peer
+  std::uint32_t local_key = 0;
+  std::uint32_t exposed_key = 0;
+  wire::PathHeaders ah{};  ///< UD: the way to the peer
 };
 
 class QpSet {
  public:
-  /// Allocates and registers memory, and creates the QPs in INIT. random: numbers for first PSNs.
-  /// Fails when the worker has no QPs or regions left.
-  [[nodiscard]] static Result<std::unique_ptr<QpSet>> create(engine::Worker& worker,
-                                                             engine::InterfaceId interface,
-                                                             const Plan& plan,
-                                                             std::uint64_t random);
+  /// Makes the CQs, for up to most_lanes QPs, and no QP yet. random: for first PSNs.
+  QpSet(engine::Worker& worker, engine::InterfaceId interface, const Plan& plan,
+        std::uint32_t most_lanes, std::uint64_t random);
   ~QpSet();
   QpSet(const QpSet&) = delete;
   QpSet& operator=(const QpSet&) = delete;
 
+  /// Allocates and registers memory for one more QP and creates it in INIT. Fails when memory, or
+  /// the worker's QPs or regions, are used up, or there are most_lanes already.
+  [[nodiscard]] Result<void> add_lane();
   /// Brings each QP to RTS towards its counterpart, with perftest's attributes. peers: as many as
   /// there are lanes. mac: where frames to them go. mtu: the smaller of both ends'.
   [[nodiscard]] Result<void> connect(std::span<const QpAddress> peers, const MacAddress& mac,
@@ -57,8 +60,6 @@ class QpSet {
   [[nodiscard]] engine::Worker& worker() { return worker_; }
   [[nodiscard]] verbs::CompletionQueue& send_cq() { return *send_cq_; }
   [[nodiscard]] verbs::CompletionQueue& recv_cq() { return *recv_cq_; }
-  [[nodiscard]] std::uint32_t local_key() const { return local_mr_.lkey; }
-  [[nodiscard]] std::uint32_t exposed_key() const { return exposed_mr_.lkey; }
 
  private:
   struct Free {
@@ -66,22 +67,23 @@ class QpSet {
   };
   using Memory = std::unique_ptr<std::byte[], Free>;
 
-  QpSet(engine::Worker& worker, engine::InterfaceId interface, const Plan& plan);
-  [[nodiscard]] Result<void> make_memory();
-  [[nodiscard]] Result<void> make_qps(std::uint64_t random);
+  /// Registers new, zeroed memory; it is freed with the set.
+  [[nodiscard]] Result<verbs::MemoryRegion> make_region(std::uint64_t bytes, std::uint8_t access);
   [[nodiscard]] Result<void> to_init(Qpn qpn);
-  void fill();
+  void fill(Lane& lane, std::uint32_t index) const;
   [[nodiscard]] wire::PathAttributes path_to(const Lane& lane, const MacAddress& mac) const;
   [[nodiscard]] Result<void> connect_lane(Lane& lane, const MacAddress& mac, verbs::Mtu mtu);
 
   engine::Worker& worker_;
   engine::InterfaceId interface_;
   Plan plan_;
-  Memory local_memory_, exposed_memory_;
+  std::uint32_t most_lanes_;
+  Prng prng_;
   verbs::Pd pd_;
-  verbs::MemoryRegion local_mr_{}, exposed_mr_{};
-  verbs::CompletionQueue* send_cq_ = nullptr;
-  verbs::CompletionQueue* recv_cq_ = nullptr;
+  verbs::CompletionQueue* send_cq_;
+  verbs::CompletionQueue* recv_cq_;
+  std::vector<Memory> memory_;
+  std::vector<std::uint32_t> keys_;  ///< of all regions
   std::vector<Lane> lanes_;
 };
 
