@@ -1,9 +1,9 @@
 #include "wire/icrc.hpp"
 
+#include <cstddef>
 #include <cstring>
 
-#include <isa-l/crc.h>
-
+#include "wire/crc32.hpp"
 #include "wire/headers.hpp"
 
 namespace roce::wire {
@@ -12,33 +12,42 @@ namespace {
 /// zlib's crc32 of eight 0xff bytes, which stand for the absent LRH.
 constexpr std::uint32_t kSeed = 0x2144df1c;
 
-std::uint32_t crc(std::uint32_t seed, const void* data, std::size_t length) {
-  // ISA-L's prototype takes a pointer to const; its answer for length 0 is the seed.
-  return crc32_gzip_refl(seed, static_cast<const unsigned char*>(data), length);
+constexpr void set_ones(CrcMask& mask, std::size_t from, std::size_t count) {
+  for (std::size_t i = from; i < from + count; ++i) mask.bytes[i] = 0xff;
 }
+
+/// The variant fields of UDP and BTH behind an IP header of l3 bytes.
+constexpr void set_transport(CrcMask& mask, std::size_t l3) {
+  set_ones(mask, l3 + offsetof(UdpHeader, checksum), 2);
+  set_ones(mask, l3 + sizeof(UdpHeader) + offsetof(Bth, congestion), 1);
+  mask.covered = l3 + sizeof(UdpHeader) + sizeof(Bth);
+}
+
+constexpr CrcMask kMaskIpv4 = [] {
+  CrcMask mask;
+  set_ones(mask, offsetof(Ipv4Header, tos), 1);
+  set_ones(mask, offsetof(Ipv4Header, ttl), 1);
+  set_ones(mask, offsetof(Ipv4Header, checksum), 2);
+  set_transport(mask, sizeof(Ipv4Header));
+  return mask;
+}();
+
+constexpr CrcMask kMaskIpv6 = [] {
+  CrcMask mask;
+  mask.bytes[0] = 0x0f;  // traffic class and flow label: all of the first word but the version
+  set_ones(mask, 1, 3);
+  set_ones(mask, offsetof(Ipv6Header, hop_limit), 1);
+  set_transport(mask, sizeof(Ipv6Header));
+  return mask;
+}();
+
+const MaskedCrc kCrc = carry_less_multiply_available() ? masked_crc_folding : masked_crc_portable;
 
 }  // namespace
 
 std::uint32_t icrc(std::span<const std::byte> ip_packet) {
-  constexpr std::size_t kMost = sizeof(Ipv6Header) + sizeof(UdpHeader) + sizeof(Bth);
-  std::byte masked[kMost];
   const bool v4 = (std::to_integer<unsigned>(ip_packet[0]) >> 4) == 4;
-  const std::size_t l3 = v4 ? sizeof(Ipv4Header) : sizeof(Ipv6Header);
-  const std::size_t covered = l3 + sizeof(UdpHeader) + sizeof(Bth);
-  std::memcpy(masked, ip_packet.data(), covered);
-  if (v4) {
-    auto* ip = view_as<Ipv4Header>(masked);
-    ip->tos = 0xff;
-    ip->ttl = 0xff;
-    ip->checksum.set(0xffff);
-  } else {
-    auto* ip = view_as<Ipv6Header>(masked);
-    ip->version_class_flow.set(ip->version_class_flow.get() | 0x0fff'ffff);
-    ip->hop_limit = 0xff;
-  }
-  view_as<UdpHeader>(masked + l3)->checksum.set(0xffff);
-  view_as<Bth>(masked + l3 + sizeof(UdpHeader))->congestion = 0xff;
-  return crc(crc(kSeed, masked, covered), ip_packet.data() + covered, ip_packet.size() - covered);
+  return kCrc(kSeed, ip_packet, v4 ? kMaskIpv4 : kMaskIpv6);
 }
 
 std::uint32_t load_icrc(const std::byte* at) {
