@@ -152,8 +152,9 @@ class Responder {
   std::uint32_t resource_due_ = 0;
   std::uint32_t resource_mask_ = 0;
   std::vector<Resource> resources_;
-  Psn nak_psn_;   ///< FATAL
-  Psn gap_high_;  ///< SEQUENCE: newest packet that was dropped
+  Psn retired_end_;  ///< first PSN behind the resource that was given up last
+  Psn nak_psn_;      ///< FATAL
+  Psn gap_high_;     ///< SEQUENCE: newest packet that was dropped
 };
 
 }  // namespace roce::transport

@@ -29,6 +29,10 @@ void Responder::acknowledge_again(Psn psn) {
   for (std::uint32_t i = resource_head_; i != resource_tail_; ++i) {
     Resource& later = resource(i);
     if (!before(psn, later.first)) continue;
+    // Between psn and later stands a READ or atomic that was given up, so the requester has had its
+    // response: this duplicate is a straggler, and an ACK with the PSN of a READ or atomic is no
+    // answer to anything.
+    if (i == resource_head_ && resource_head_ != 0 && later.first == retired_end_) return;
     later.ack_before = true;
     later.ack_msn = msn_;
     make_due(i);

@@ -84,6 +84,7 @@ bool Responder::accept_atomic(const Packet& packet) {
 Resource& Responder::take_resource(Psn psn) {
   if (resource_tail_ - resource_head_ > resource_mask_) {
     if (resource_due_ == resource_head_) ++resource_due_;
+    retired_end_ = resource(resource_head_).first + resource(resource_head_).packets;
     ++resource_head_;
     skip_answered();
   }

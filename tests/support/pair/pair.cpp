@@ -160,12 +160,16 @@ void Pair::post(Way way, Kind kind, std::uint32_t length, const PostOptions& opt
                                           verbs::WrOpcode::RDMA_READ,
                                           verbs::WrOpcode::ATOMIC_CMP_AND_SWP,
                                           verbs::WrOpcode::ATOMIC_FETCH_AND_ADD};
+  // Inline data is named by its address in the process, as in verbs; everything else by VA and
+  // lkey.
+  const std::uint64_t source =
+      options.inline_data ? reinterpret_cast<std::uintptr_t>(poster.arena.data()) : poster.base;
   std::array<verbs::Sge, 4> sges;
   std::size_t n_sges = 0;
   for (std::uint32_t i = 0, done = 0; i < options.pieces && done < op.length; ++i) {
     const std::uint32_t rest = op.length - done;
     const std::uint32_t n = i + 1 == options.pieces ? rest : std::min(rest, op.length / 3 + 1);
-    sges[n_sges++] = {poster.base + op.local + done, n, poster.mr.lkey};
+    sges[n_sges++] = {source + op.local + done, n, poster.mr.lkey};
     done += n;
   }
   wr.wr_id = op.wr_id;
