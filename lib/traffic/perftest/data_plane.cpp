@@ -153,4 +153,15 @@ std::optional<LatencyResult> DataPlane::latency() const {
       ping_pong_);
 }
 
+const Histogram* DataPlane::histogram() const {
+  return std::visit(
+      [](const auto& stepper) -> const Histogram* {
+        if constexpr (std::is_same_v<std::decay_t<decltype(stepper)>, std::monostate>)
+          return nullptr;
+        else
+          return &stepper.histogram();
+      },
+      ping_pong_);
+}
+
 }  // namespace roce::traffic::perftest

@@ -29,7 +29,8 @@ struct RunState {
   RunClock clock;
   Verdict verdict;
   std::optional<Error> failure;
-  bool peer_ended = false;  ///< the peer has said that it is done
+  bool peer_silent = false;  ///< the failure is that the peer stopped answering
+  bool peer_ended = false;   ///< the peer has said that it is done
 
   /// Notes a completion in error; returns FAILED.
   Step fail(const verbs::Wc& wc, std::uint32_t lane);
@@ -124,6 +125,7 @@ class WriteLat {
   explicit WriteLat(RunState& run);
   Step step(Instant now);
   [[nodiscard]] LatencyResult result() const { return meter_.result(); }
+  [[nodiscard]] const Histogram& histogram() const { return meter_.histogram(); }
 
  private:
   [[nodiscard]] bool arrived();
@@ -143,6 +145,7 @@ class SendLat {
   Step prepare();
   Step step(Instant now);
   [[nodiscard]] LatencyResult result() const { return meter_.result(); }
+  [[nodiscard]] const Histogram& histogram() const { return meter_.histogram(); }
 
  private:
   Step post_receive();
@@ -164,6 +167,7 @@ class ReadLat {
   explicit ReadLat(RunState& run);
   Step step(Instant now);
   [[nodiscard]] LatencyResult result() const { return meter_.result(); }
+  [[nodiscard]] const Histogram& histogram() const { return meter_.histogram(); }
 
  private:
   Step post(Instant now, RunClock::Phase phase);
@@ -194,8 +198,11 @@ class DataPlane {
   /// None where there is nothing to measure: the server of a one-way one-sided test.
   [[nodiscard]] std::optional<BandwidthResult> bandwidth() const;
   [[nodiscard]] std::optional<LatencyResult> latency() const;
+  /// Nanoseconds; null where there is no latency().
+  [[nodiscard]] const Histogram* histogram() const;
   [[nodiscard]] const Verdict& verdict() const { return run_.verdict; }
   [[nodiscard]] const std::optional<Error>& failure() const { return run_.failure; }
+  [[nodiscard]] bool peer_is_silent() const { return run_.peer_silent; }
 
  private:
   void check_write(std::uint32_t lane, std::optional<std::uint64_t> operations);

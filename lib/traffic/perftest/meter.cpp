@@ -11,6 +11,10 @@ constexpr std::uint64_t kMostExact = 4'000'000;
 
 }  // namespace
 
+double in_rate_unit(double bytes_per_s, RateUnit unit) {
+  return unit == RateUnit::GBIT_PER_S ? bytes_per_s * 8 / 1e9 : bytes_per_s / (1024.0 * 1024.0);
+}
+
 RunClock::Phase RunClock::phase(Instant now) {
   if (!start_) start_ = now;
   if (until_ != Until::DURATION) return Phase::SAMPLE;

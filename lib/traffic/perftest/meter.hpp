@@ -33,6 +33,11 @@ class RunClock {
   std::optional<Instant> start_;
 };
 
+/// The unit in which a side prints rates, and reports them to its peer.
+enum class RateUnit : std::uint8_t { MIB_PER_S, GBIT_PER_S };
+/// Bytes a second in that unit.
+[[nodiscard]] double in_rate_unit(double bytes_per_s, RateUnit unit);
+
 struct BandwidthResult {
   std::uint64_t size = 0;        ///< bytes of a message
   std::uint64_t iterations = 0;  ///< perftest's column; ours counts the messages of all QPs

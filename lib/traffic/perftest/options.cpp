@@ -107,7 +107,10 @@ Done apply_plan(const Arguments& arguments, Plan& plan) {
   if (plan.size != default_size && plan.size > kMaxSize)
     return failure("-s", fmt::format("{} is more than {}", plan.size, kMaxSize));
   adjust(plan, arguments.has("cq-mod") ? Switch::ON : Switch::OFF);
-  return check(plan);
+  done = check(plan);
+  // A server takes as many QPs as its client brings, unless it is told otherwise.
+  if (plan.role == Role::SERVER && plan.is_bw() && !arguments.has("qp")) plan.qps = 0;
+  return done;
 }
 
 Result<std::optional<verbs::Mtu>> path_mtu(const Arguments& arguments) {

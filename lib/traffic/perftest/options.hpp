@@ -17,6 +17,7 @@
 #include "base/result.hpp"
 #include "port/fault_rule.hpp"
 #include "port/spec.hpp"
+#include "traffic/perftest/meter.hpp"
 #include "traffic/perftest/plan.hpp"
 
 namespace roce::traffic::perftest {
@@ -36,7 +37,6 @@ struct PortSettings {
   std::vector<port::FaultRule> faults;
 };
 
-enum class RateUnit : std::uint8_t { MIB_PER_S, GBIT_PER_S };
 enum class Verbosity : std::uint8_t { QUIET, NORMAL };
 enum class AddressFamily : std::uint8_t { ANY, V6 };
 

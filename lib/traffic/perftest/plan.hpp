@@ -65,7 +65,7 @@ struct Plan {
   Role role = Role::SERVER;
   verbs::QpType transport = verbs::QpType::RC;
   Direction direction = Direction::ONE_WAY;
-  std::uint32_t qps = 1;
+  std::uint32_t qps = 1;  ///< 0: a server that takes as many as its client brings
 
   Until until = Until::ITERATIONS;
   std::uint64_t iterations = 1000;  ///< per QP

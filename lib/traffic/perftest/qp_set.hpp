@@ -57,6 +57,7 @@ class QpSet {
                                      verbs::Mtu mtu);
 
   [[nodiscard]] std::span<Lane> lanes() { return lanes_; }
+  [[nodiscard]] std::span<const Lane> lanes() const { return lanes_; }
   [[nodiscard]] engine::Worker& worker() { return worker_; }
   [[nodiscard]] verbs::CompletionQueue& send_cq() { return *send_cq_; }
   [[nodiscard]] verbs::CompletionQueue& recv_cq() { return *recv_cq_; }

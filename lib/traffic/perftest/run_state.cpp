@@ -43,6 +43,8 @@ Advice advice_on(verbs::WcStatus status) {
 
 Step RunState::fail(const verbs::Wc& wc, std::uint32_t lane) {
   if (failure) return Step::FAILED;
+  peer_silent = wc.status == verbs::WcStatus::RETRY_EXC_ERR ||
+                wc.status == verbs::WcStatus::RNR_RETRY_EXC_ERR;
   const Advice advice = advice_on(wc.status);
   failure = Error{fmt::format("QP {} ({:#08x})", lane, qps.lanes()[lane].ours.qpn.value()),
                   fmt::format("{}: completion status {} ({})", advice.reason,
