@@ -52,10 +52,12 @@ PathHeaders make_path_headers(const PathAttributes& path) {
   }
   headers.l2_bytes = static_cast<std::uint8_t>(at - headers.bytes.data());
   headers.l3_bytes = v4 ? sizeof(Ipv4Header) : sizeof(Ipv6Header);
-  if (v4)
+  if (v4) {
     write_ipv4(*view_as<Ipv4Header>(at), path);
-  else
+    headers.ipv4_sum = static_cast<std::uint16_t>(~internet_checksum({at, sizeof(Ipv4Header)}));
+  } else {
     write_ipv6(*view_as<Ipv6Header>(at), path);
+  }
   auto* udp = view_as<UdpHeader>(at + headers.l3_bytes);
   udp->source_port.set(path.udp_source_port);
   udp->destination_port.set(kRoceUdpPort);
@@ -88,11 +90,13 @@ FrameBuilder::FrameBuilder(std::span<std::byte> slot, const PathHeaders& path, c
   std::memcpy(slot.data(), path.bytes.data(), path.size());
   l3_ = slot.data() + path.l2_bytes;
   const std::size_t udp_length = sizeof(UdpHeader) + transport;
-  if (is_v6_)
+  if (is_v6_) {
     view_as<Ipv6Header>(l3_)->payload_length.set(static_cast<std::uint16_t>(udp_length));
-  else
-    view_as<Ipv4Header>(l3_)->total_length.set(
-        static_cast<std::uint16_t>(sizeof(Ipv4Header) + udp_length));
+  } else {
+    const auto total = static_cast<std::uint16_t>(sizeof(Ipv4Header) + udp_length);
+    view_as<Ipv4Header>(l3_)->total_length.set(total);
+    ipv4_sum_ = std::uint32_t{path.ipv4_sum} + total;
+  }
   std::byte* at = l3_ + path.l3_bytes;
   view_as<UdpHeader>(at)->length.set(static_cast<std::uint16_t>(udp_length));
 
@@ -116,8 +120,8 @@ std::size_t FrameBuilder::finish(std::uint16_t ip_identification) {
   if (!is_v6_) {
     auto* ip = view_as<Ipv4Header>(l3_);
     ip->identification.set(ip_identification);
-    ip->checksum.set(0);
-    ip->checksum.set(internet_checksum({l3_, sizeof(Ipv4Header)}));
+    // Not read back from the frame: loads that straddle stores still on their way wait for them.
+    ip->checksum.set(internet_checksum({}, ipv4_sum_ + ip_identification));
   }
   std::byte* end = slot_.data() + end_;
   store_icrc(end, icrc({l3_, static_cast<std::size_t>(end - l3_)}));

@@ -38,6 +38,7 @@ struct PathHeaders {
   std::array<std::byte, 14 + 4 + 40 + 8> bytes{};
   std::uint8_t l2_bytes = 0;
   std::uint8_t l3_bytes = 0;
+  std::uint16_t ipv4_sum = 0;  ///< of the IPv4 header's words but length, identification, checksum
   [[nodiscard]] std::size_t size() const { return l2_bytes + l3_bytes + sizeof(UdpHeader); }
   [[nodiscard]] bool is_v6() const { return l3_bytes == sizeof(Ipv6Header); }
 };
@@ -93,7 +94,8 @@ class FrameBuilder {
   std::byte* extensions_;
   std::byte* payload_;
   std::size_t payload_bytes_;
-  std::size_t end_;  ///< offset of the ICRC in slot_
+  std::size_t end_;             ///< offset of the ICRC in slot_
+  std::uint32_t ipv4_sum_ = 0;  ///< PathHeaders::ipv4_sum and the length
   Opcode opcode_;
   bool is_v6_;
 };
