@@ -202,3 +202,15 @@ TEST_CASE("Duplicates are answered during the silence after a NAK and do not end
   t.send(0x103);
   CHECK(t.answers().empty());
 }
+
+TEST_CASE("No ACK ever carries the PSN of a READ or atomic, not even of one that was given up") {
+  Bench t({.rd_atomic = 1});
+  t.b.post_recv(1, 0, 64);
+  t.send(0x100);
+  t.fetch_add(0x101, 0, 1);
+  CHECK(t.answers() == Answers{{kAck, 0x100}, {kAtomic, 0x101}});
+  t.fetch_add(0x102, 0, 1);  // takes the slot of the first
+  CHECK(t.answers() == Answers{{kAtomic, 0x102}});
+  t.send(0x100);  // a straggler: its requester has had the answers to both atomics
+  CHECK(t.answers().empty());
+}
