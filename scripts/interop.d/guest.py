@@ -104,6 +104,8 @@ class Guest:
         self._image = guest_image.image(self._work, GUEST4, GUEST6, extra_programs)
         self._qemu = None
         self._mtu = WIRE_MTU
+        self._loss = ""
+        self._gids = {}
 
     def boot(self):
         kernel, initramfs = self._image
@@ -117,7 +119,8 @@ class Guest:
         self._qemu = subprocess.Popen(["ip", "netns", "exec", NAMESPACE, *command],
                                       stdin=subprocess.DEVNULL, stdout=console, stderr=console)
         console.close()
-        self._mtu = WIRE_MTU
+        _ip("-n", NAMESPACE, "link", "set", TAP, "mtu", str(WIRE_MTU))
+        self._mtu, self._loss, self._gids = WIRE_MTU, "", {}
         end = time.monotonic() + BOOT_SECONDS
         while time.monotonic() < end:
             if self._qemu.poll() is not None:
@@ -162,6 +165,9 @@ class Guest:
 
     def set_loss(self, direction, percent=1):
         """Lose UDP packets: direction "" (none), "out" (what the guest sends) or "in"."""
+        if not direction and not self._loss:
+            return
+        self._loss = direction
         commands = ["/usr/bin/tc qdisc del dev eth0 root", "/usr/bin/tc qdisc del dev eth0 ingress",
                     "/usr/bin/tc qdisc del dev ifb0 root"]
         self.run("; ".join(f"{command} 2>/dev/null" for command in commands) + "; true")
@@ -194,6 +200,8 @@ class Guest:
 
     def gid_index(self, family):
         """The index of the RoCEv2 GID that stands for GUEST4 ("ipv4") or GUEST6 ("ipv6")."""
+        if family in self._gids:
+            return self._gids[family]
         output, _ = self.run("cd /sys/class/infiniband/rxe0/ports/1/gids; grep -v 0000:0000:0000:0000:0000:0000:0000:0000 *")
         wanted = "0000:0000:0000:0000:0000:ffff:c612:4d02"
         if family == "ipv6":
@@ -201,5 +209,6 @@ class Guest:
         for line in output.splitlines():
             index, _, gid = line.partition(":")
             if gid.strip() == wanted:
+                self._gids[family] = int(index)
                 return int(index)
         raise GuestDied(f"no {family} GID in:\n{output}")
