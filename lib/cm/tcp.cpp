@@ -114,6 +114,8 @@ Result<TcpConnector> TcpConnector::open(const std::string& host, std::uint16_t p
 
 void TcpConnector::begin(Instant now) {
   constexpr Duration kPause = Duration::milliseconds(100);
+  constexpr Duration kTurn = Duration::seconds(1);
+  turn_ends_ = candidates_.size() == 1 ? Instant::never() : now + kTurn;
   const Candidate& candidate = candidates_[at_++ % candidates_.size()];
   next_try_ = now + kPause;
   socket_ = Socket{::socket(candidate.family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
@@ -147,6 +149,7 @@ Result<std::optional<Socket>> TcpConnector::step(Instant now) {
   if (now - *first_try_ > limit_)
     return failure(place_, "no connection: " + (error_ == 0 ? "no answer" : system_text(error_)),
                    "start the server first, and check address and -p");
+  if (now >= turn_ends_) socket_.close();
   if (!socket_.open() && now >= next_try_) begin(now);
   return std::optional<Socket>{};
 }
@@ -156,38 +159,45 @@ Result<std::optional<Socket>> TcpConnector::step(Instant now) {
 TcpCarrier::TcpCarrier(Socket socket, perftest::SessionConfig config)
     : socket_(std::move(socket)), session_(std::move(config)), peer_(name_of_peer(socket_.fd())) {
   set_option(socket_.fd(), IPPROTO_TCP, TCP_NODELAY, 1);
+  // A host that has gone without a word is noticed within a minute, in a run too.
+  set_option(socket_.fd(), SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(socket_.fd(), IPPROTO_TCP, TCP_KEEPIDLE, 30);
+  set_option(socket_.fd(), IPPROTO_TCP, TCP_KEEPINTVL, 5);
+  set_option(socket_.fd(), IPPROTO_TCP, TCP_KEEPCNT, 5);
 }
 
 bool TcpCarrier::finished() const {
   const auto phase = session_.phase();
   return phase == perftest::Phase::FAILED ||
-         (phase == perftest::Phase::DONE && session_.output().empty());
+         (phase == perftest::Phase::DONE && (session_.output().empty() || !socket_.open()));
 }
 
 void TcpCarrier::step(Instant now) {
-  heard_ = false;
-  if (!socket_.open() || finished()) return;
-  send();
-  receive();
-  send();
+  if (socket_.open() && !finished()) {
+    send();
+    receive();
+    send();
+  }
   if (session_.phase() == perftest::Phase::RUN) has_run_ = true;
   check_silence(now);
 }
 
+/// At most a few buffers a step: a peer that floods must not hold the thread.
 void TcpCarrier::receive() {
-  std::array<std::byte, 4096> buffer;
-  while (socket_.open() && !finished()) {
+  constexpr int kMostBuffers = 4;
+  std::array<std::byte, 1024> buffer;
+  for (int i = 0; i < kMostBuffers && socket_.open() && !ended_ && !finished(); ++i) {
     const ssize_t n = ::recv(socket_.fd(), buffer.data(), buffer.size(), 0);
     if (n > 0) {
-      heard_ = true;
       session_.on_bytes({buffer.data(), static_cast<std::size_t>(n)});
       continue;
     }
     if (n < 0 && errno == EAGAIN) return;
     if (n < 0 && errno == EINTR) continue;
+    // At its end in order (n == 0) it may still read what is to be sent.
+    ended_ = true;
     session_.on_closed();
-    socket_.close();
-    return;
+    if (n < 0) socket_.close();
   }
 }
 
@@ -206,19 +216,24 @@ void TcpCarrier::send() {
   }
 }
 
-/// Only where the session itself waits for the peer: the application's own time does not count.
+/// Where the session waits for the peer, or the peer does not take what it is sent; the
+/// application's own time does not count. Single bytes are no progress, whole messages are.
 void TcpCarrier::check_silence(Instant now) {
-  if (heard_ || session_.phase() != perftest::Phase::EXCHANGE) {
+  const auto phase = session_.phase();
+  const bool waits = phase == perftest::Phase::EXCHANGE || !session_.output().empty();
+  if (!waits || finished() || session_.messages() != messages_seen_) {
+    messages_seen_ = session_.messages();
     waiting_since_.reset();
     return;
   }
   if (!waiting_since_) waiting_since_ = now;
   const Duration limit = has_run_ ? kEndLimit : kHandshakeLimit;
-  if (now - *waiting_since_ >= limit)
-    session_.fail({peer_,
-                   "the peer has been silent for " + std::to_string(static_cast<int>(limit.s())) +
-                       " s in the exchange",
-                   "check that it runs the same test with the same options"});
+  if (now - *waiting_since_ < limit) return;
+  if (phase == perftest::Phase::DONE) return socket_.close();  // the rest interests nobody
+  session_.fail({peer_,
+                 "the peer has been silent for " + std::to_string(static_cast<int>(limit.s())) +
+                     " s in the exchange",
+                 "check that it runs the same test with the same options"});
 }
 
 }  // namespace roce::cm

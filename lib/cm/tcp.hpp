@@ -69,14 +69,16 @@ class TcpConnector {
   Socket socket_;
   std::optional<Instant> first_try_;
   Instant next_try_;
+  Instant turn_ends_ = Instant::never();  ///< with several addresses, each gets a turn
   int error_ = 0;
 };
 
 /// One connection that carries a session.
 class TcpCarrier {
  public:
-  /// How long a peer may be silent where the exchange waits for it: before the first run, and
-  /// after. During a run it may be silent for ever.
+  /// How long a peer may take for its next message where the exchange waits for it: before the
+  /// first run, and after. During a run it may be silent for ever; a connection that is closed or
+  /// reset ends the session at once.
   static constexpr Duration kHandshakeLimit = Duration::seconds(10);
   static constexpr Duration kEndLimit = Duration::seconds(60);
 
@@ -101,7 +103,8 @@ class TcpCarrier {
   perftest::Session session_;
   std::string peer_;
   std::optional<Instant> waiting_since_;
-  bool heard_ = false;  ///< bytes came in this step
+  std::uint64_t messages_seen_ = 0;
+  bool ended_ = false;  ///< the peer sends no more
   bool has_run_ = false;
 };
 

@@ -28,6 +28,7 @@ TEST_CASE("keys are written as perftest writes them over Ethernet", "[cm][messag
 TEST_CASE("every damaged character of the keys is noticed or changes a value", "[cm][messages]") {
   Keys keys;
   keys.qpn = Qpn{0x123456};
+  keys.gid = IpAddress::v4(198, 18, 0, 1);
   const auto good = encode_keys(keys);
   for (std::size_t i = 0; i + 1 < good.size(); ++i) {
     auto bad = good;

@@ -199,7 +199,7 @@ TEST_CASE("hostile openings fail with a reason", "[cm][session]") {
       {version + system + std::string("9\0", 2), "MTU"},
       {version + system + std::string("33", 2), "MTU"},
       {version + system + std::string("3\0", 2) + std::string(108, 'x'), "QP data"},
-      {version + system + std::string("3\0", 2) + std::string(108, '\0'), "QP data"},
+      {version + system + std::string("3\0", 2) + std::string(108, '\0'), "without a GID"},
       {std::string(70'000, '6'), "without waiting"},
   };
   for (const auto& [bytes, reason] : openings) {

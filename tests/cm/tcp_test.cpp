@@ -41,7 +41,8 @@ perftest::SessionConfig config_of(perftest::Role role) {
 }
 
 void answer(perftest::Session& session) {
-  if (session.phase() == Phase::NEED_KEYS) session.supply_keys({});
+  if (session.phase() == Phase::NEED_KEYS)
+    session.supply_keys({.qpn = Qpn{0x11}, .gid = IpAddress::v4(198, 18, 0, 1)});
   if (session.phase() == Phase::CONNECT) session.connected();
   if (session.phase() == Phase::RUN && !session.waits_for_peer()) session.run_done();
 }

@@ -2,7 +2,6 @@
 
 #include <bit>
 #include <charconv>
-#include <cmath>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -22,6 +21,11 @@ std::array<std::byte, N> padded(std::string_view text) {
   std::memcpy(bytes.data(), text.data(), std::min(text.size(), N));
   return bytes;
 }
+
+/// The message of a peer without GID ends here.
+constexpr std::size_t kKeysWithoutGidBytes = 59;
+/// In any of perftest's units, more than any device does.
+constexpr double kMostRate = 1e12;
 
 /// Reads fields of fixed width, each closed by a colon.
 class FieldReader {
@@ -43,6 +47,19 @@ class FieldReader {
   std::string_view rest_;
 };
 
+/// Empty, or why no connection to these keys is possible.
+std::string_view what_is_wrong(const Keys& keys) {
+  const auto& gid = keys.gid.bytes;
+  const std::uint8_t first = keys.gid.is_v4() ? gid[12] : gid[0];
+  if (keys.gid == IpAddress{} || keys.gid == IpAddress::v4(0, 0, 0, 0) ||
+      (keys.gid.is_v4() ? first >= 224 : first == 0xff))
+    return "the peer's GID is not the address of one host";
+  if (keys.qpn.value() < 2 || keys.qpn.value() == Qpn::kMask)
+    return "the peer's QP number is reserved";
+  if (keys.out_reads == 0) return "the peer allows no READs or atomics at a time";
+  return {};
+}
+
 }  // namespace
 
 std::array<std::byte, kVersionBytes> encode_version(std::string_view version) {
@@ -53,8 +70,9 @@ Result<std::string> decode_version(std::span<const std::byte, kVersionBytes> byt
   std::string_view text = text_of(bytes);
   text = text.substr(0, text.find('\0'));
   double number = 0;
+  const bool plain = text.find_first_not_of("0123456789.") == std::string_view::npos;
   const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc{} || at != text.data() + text.size() ||
+  if (!plain || error != std::errc{} || at != text.data() + text.size() ||
       !(number >= 5.70 && number < 1000))
     return failure("perftest exchange", "the first 16 bytes are no perftest version from 5.70 on",
                    "check that a perftest program (ib_write_bw ...) is at the other end");
@@ -90,12 +108,18 @@ Result<Keys> decode_keys(std::span<const std::byte, kKeysBytes> bytes) {
               reader.hex(6, psn) && reader.hex(8, keys.rkey) && reader.hex(16, keys.vaddr);
   for (std::uint8_t& byte : keys.gid.bytes) good = good && reader.hex(2, byte);
   good = good && reader.hex(8, keys.srqn);
+  if (!good && bytes[kKeysWithoutGidBytes - 1] == std::byte{0})
+    return failure("perftest exchange", "the peer works without a GID, as on InfiniBand",
+                   "give it one by -x");
   if (!good)
     return failure("perftest exchange",
                    "the peer's QP data is not what perftest sends over Ethernet",
                    "check that both ends run the same test with the same options, with a GID (-x)");
   keys.qpn = Qpn{qpn};
   keys.psn = Psn{psn};
+  if (const auto wrong = what_is_wrong(keys); !wrong.empty())
+    return failure("perftest exchange", std::string{wrong},
+                   "see its own output; only one RoCE device and port with a unicast GID will do");
   return keys;
 }
 
@@ -114,7 +138,7 @@ void decode_report_word(std::span<const std::byte, kReportWordBytes> bytes, std:
                         BandwidthReport& report) {
   const std::uint64_t word = wire::view_as<wire::Be64>(bytes.data())->get();
   const double number = std::bit_cast<double>(word);
-  const double rate = std::isfinite(number) ? number : 0.0;
+  const double rate = number >= 0 && number <= kMostRate ? number : 0.0;  // a NaN is neither
   switch (i) {
     case 0:
       report.size = word;

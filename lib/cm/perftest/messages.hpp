@@ -54,20 +54,22 @@ inline constexpr std::size_t kReportWords = 5;
 
 /// version: "6.06".."6.27"; at most 15 characters.
 [[nodiscard]] std::array<std::byte, kVersionBytes> encode_version(std::string_view version);
-/// Fails unless it is NUL-padded "digit(s).digit(s)" from 5.70 on.
+/// Fails unless it is a NUL-padded decimal number from 5.70 on.
 [[nodiscard]] Result<std::string> decode_version(std::span<const std::byte, kVersionBytes> bytes);
 
 [[nodiscard]] std::array<std::byte, kMtuBytes> encode_mtu(verbs::Mtu mtu);
 [[nodiscard]] Result<verbs::Mtu> decode_mtu(std::span<const std::byte, kMtuBytes> bytes);
 
 [[nodiscard]] std::array<std::byte, kKeysBytes> encode_keys(const Keys& keys);
-/// Fails when a field is not hexadecimal or out of its range.
+/// Fails when a field is not hexadecimal, or no QP can be connected to it: reserved QP number, GID
+/// of no single host, no outstanding reads.
 [[nodiscard]] Result<Keys> decode_keys(std::span<const std::byte, kKeysBytes> bytes);
 
 /// Word i (0..4) of a report, as eight big-endian bytes.
 [[nodiscard]] std::array<std::byte, kReportWordBytes> encode_report_word(
     const BandwidthReport& report, std::size_t i);
-/// Stores word i; a rate that is not finite becomes 0, as a one-way server sends garbage.
+/// Stores word i. A rate that cannot be one becomes 0: a one-way server sends what its memory
+/// holds.
 void decode_report_word(std::span<const std::byte, kReportWordBytes> bytes, std::size_t i,
                         BandwidthReport& report);
 

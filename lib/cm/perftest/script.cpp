@@ -3,16 +3,19 @@
 
 namespace roce::cm::perftest {
 
-void Session::write_script() {
-  const bool sends = config_.shape == Shape::SEND_BW || config_.shape == Shape::SEND_LAT;
+void Session::script_opening() {
   add(Step::VERSION);
   add(Step::SYSTEM_CYCLE);
   add(Step::SYSTEM_LINE);
   add(Step::MTU);
   add(Step::FIRST_KEYS);
+  add(Step::CONNECT);
+}
+
+void Session::script_rest() {
+  const bool sends = config_.shape == Shape::SEND_BW || config_.shape == Shape::SEND_LAT;
   // The one-sided latency tests swap once more before they bring the QPs up; doing it after serves
   // as well, as the peer waits for our half of it.
-  add(Step::CONNECT);
   if (sends || config_.shape == Shape::WRITE_LAT || config_.shape == Shape::ONE_SIDED_LAT)
     add(Step::SYNC);
   add(Step::KEYS);
@@ -38,7 +41,7 @@ void Session::script_runs() {
           if (both) add(Step::SYNC);
           add(Step::RUN);
           if (both && config_.all_sizes) add(Step::SYNC);
-          if (both && reports) add(Step::REPORT);
+          if (both) add(Step::REPORT);
         }
       }
       if (!both) {

@@ -26,7 +26,7 @@ enum class Shape : std::uint8_t {
   SEND_LAT,
 };
 enum class Direction : std::uint8_t { ONE_WAY, BOTH_WAYS };
-/// Whether a two-way bandwidth run ends with a report: only runs by iterations do.
+/// Whether a two-way run of SENDs ends with a report: only runs by iterations do.
 enum class Measured : std::uint8_t { BY_ITERATIONS, BY_DURATION };
 
 struct SessionConfig {
@@ -34,8 +34,10 @@ struct SessionConfig {
   Shape shape = Shape::ONE_SIDED_BW;
   Direction direction = Direction::ONE_WAY;
   Measured measured = Measured::BY_ITERATIONS;
-  /// QPs; 0: a server that learns the number from the client, whose first QP comes again after its
-  /// last one.
+  /// QPs; 0: a server that learns the number from the client. It answers QP by QP until the
+  /// client's first QP comes again, which every test's exchange does right after the last one; only
+  /// then does it reach CONNECT. Two QPs of one client never share number and PSN, so it cannot
+  /// err; the application sets a limit by fail() in NEED_KEYS.
   std::uint32_t qps = 1;
   std::uint32_t sizes = 1;                ///< message sizes that are run in turn
   bool all_sizes = false;                 ///< -a: more swaps between sizes
@@ -74,6 +76,8 @@ class Session {
 
   [[nodiscard]] std::uint32_t needed_qp() const { return static_cast<std::uint32_t>(ours_.size()); }
   void supply_keys(const Keys& keys);
+  /// In CONNECT: the number of message sizes, where it depends on the MTU (UD with all sizes).
+  void set_sizes(std::uint32_t sizes);
   void connected();
   void receives_posted();
   [[nodiscard]] std::uint32_t run() const { return run_; }
@@ -94,6 +98,8 @@ class Session {
   /// The smaller of both sides'; from CONNECT on.
   [[nodiscard]] verbs::Mtu mtu() const { return mtu_; }
   [[nodiscard]] const std::string& peer_version() const { return peer_version_; }
+  /// Messages taken from the peer so far: a measure of progress that single bytes do not move.
+  [[nodiscard]] std::uint64_t messages() const { return messages_; }
   /// The peer's figures of the last reported run.
   [[nodiscard]] const std::optional<BandwidthReport>& peer_report() const { return peer_report_; }
 
@@ -116,7 +122,8 @@ class Session {
     END,
   };
 
-  void write_script();
+  void script_opening();
+  void script_rest();
   void script_runs();
   void add(Step step) { script_.push_back(step); }
   void advance();
@@ -128,7 +135,10 @@ class Session {
   [[nodiscard]] std::size_t message_bytes() const;
   void put_message();
   [[nodiscard]] bool take_message(std::span<const std::byte> bytes);
+  /// The keys of a message, or nothing after fail().
+  [[nodiscard]] std::optional<Keys> read_keys(std::span<const std::byte> bytes);
   [[nodiscard]] bool take_keys(std::span<const std::byte> bytes, std::uint32_t index);
+  void drop_input(std::size_t n);
   void put(std::span<const std::byte> bytes);
   [[nodiscard]] Step step() const { return script_[at_]; }
   void next();
@@ -146,6 +156,7 @@ class Session {
   Error error_;
 
   bool closed_ = false;  ///< by the peer
+  std::uint64_t messages_ = 0;
   std::vector<std::byte> input_;
   std::vector<std::vector<std::byte>> output_;
   std::size_t output_sent_ = 0;  ///< of the first message
