@@ -178,7 +178,6 @@ void TcpCarrier::step(Instant now) {
     receive();
     send();
   }
-  if (session_.phase() == perftest::Phase::RUN) has_run_ = true;
   check_silence(now);
 }
 
@@ -227,7 +226,7 @@ void TcpCarrier::check_silence(Instant now) {
     return;
   }
   if (!waiting_since_) waiting_since_ = now;
-  const Duration limit = has_run_ ? kEndLimit : kHandshakeLimit;
+  const Duration limit = messages_seen_ == 0 ? kOpeningLimit : kMessageLimit;
   if (now - *waiting_since_ < limit) return;
   if (phase == perftest::Phase::DONE) return socket_.close();  // the rest interests nobody
   session_.fail({peer_,
