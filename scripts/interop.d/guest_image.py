@@ -56,8 +56,9 @@ export PATH=/usr/bin:/usr/sbin:/bin:/sbin
 read -r seconds command
 cd /tmp
 timeout -s KILL "$seconds" sh -c "$command" </dev/null 2>&1
+status=$?
 echo
-echo "status=$?"
+echo "status=$status"
 """
 
 
