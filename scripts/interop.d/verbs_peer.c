@@ -44,7 +44,7 @@ static struct keys ours[MAX_QPS], theirs[MAX_QPS];
 static int mtu;
 static uint64_t posted[MAX_QPS], done[MAX_QPS], bytes_checked;
 
-static _Noreturn void stop(int status, const char *format, ...) {
+static _Noreturn void stop(int status, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
   printf("FAIL: ");
