@@ -117,14 +117,31 @@ FrameBuilder::FrameBuilder(std::span<std::byte> slot, const PathHeaders& path, c
 }
 
 std::size_t FrameBuilder::finish(std::uint16_t ip_identification) {
-  if (!is_v6_) {
-    auto* ip = view_as<Ipv4Header>(l3_);
-    ip->identification.set(ip_identification);
-    // Not read back from the frame: loads that straddle stores still on their way wait for them.
-    ip->checksum.set(internet_checksum({}, ipv4_sum_ + ip_identification));
+  finish_ip(ip_identification);
+  return finish_frame(icrc(covered()));
+}
+
+std::size_t FrameBuilder::finish_copying(std::span<const std::byte> source,
+                                         std::uint16_t ip_identification) {
+  ROCE_CHECK(source.size() == payload_bytes_);
+  if (payload_bytes_ % 4 != 0) {
+    std::memcpy(payload_, source.data(), payload_bytes_);
+    return finish(ip_identification);
   }
-  std::byte* end = slot_.data() + end_;
-  store_icrc(end, icrc({l3_, static_cast<std::size_t>(end - l3_)}));
+  finish_ip(ip_identification);
+  return finish_frame(icrc_copying(covered(), source));
+}
+
+void FrameBuilder::finish_ip(std::uint16_t identification) {
+  if (is_v6_) return;
+  auto* ip = view_as<Ipv4Header>(l3_);
+  ip->identification.set(identification);
+  // Not read back from the frame: loads that straddle stores still on their way wait for them.
+  ip->checksum.set(internet_checksum({}, ipv4_sum_ + identification));
+}
+
+std::size_t FrameBuilder::finish_frame(std::uint32_t icrc) {
+  store_icrc(slot_.data() + end_, icrc);
   const std::size_t length = end_ + kIcrcBytes;
   if (length >= kMinFrameBytes) return length;
   std::memset(slot_.data() + length, 0, kMinFrameBytes - length);

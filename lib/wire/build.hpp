@@ -81,7 +81,18 @@ class FrameBuilder {
   /// Ethernet minimum and returns the frame length without FCS.
   [[nodiscard]] std::size_t finish(std::uint16_t ip_identification = 0);
 
+  /// Fills payload() from source, which stands in one piece and has its length, and finishes: in
+  /// one pass instead of two. Extension headers must be filled in before.
+  [[nodiscard]] std::size_t finish_copying(std::span<const std::byte> source,
+                                           std::uint16_t ip_identification = 0);
+
  private:
+  void finish_ip(std::uint16_t identification);
+  [[nodiscard]] std::size_t finish_frame(std::uint32_t icrc);
+  /// IP header to pad.
+  [[nodiscard]] std::span<std::byte> covered() {
+    return {l3_, static_cast<std::size_t>(slot_.data() + end_ - l3_)};
+  }
   template <class T>
   [[nodiscard]] T& extension(ExtensionBits bit) {
     const OpcodeInfo& info = info_of(opcode_);

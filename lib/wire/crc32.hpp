@@ -1,5 +1,5 @@
-// CRC-32 (the polynomial of Ethernet and zlib) over bytes some of which count as ones. Two ways to
-// the same number; icrc.cpp takes the fastest that the CPU has.
+// CRC-32 (the polynomial of Ethernet and zlib) over bytes some of which count as ones. Several ways
+// to the same number; icrc.cpp takes the fastest that the CPU has.
 #pragma once
 
 #include <array>
@@ -20,14 +20,28 @@ struct CrcMask {
 using MaskedCrc = std::uint32_t (*)(std::uint32_t seed, std::span<const std::byte> data,
                                     const CrcMask& mask);
 
+/// The same, after the last bytes of data have been copied from tail, which does not overlap them.
+/// At least 16 and mask.covered bytes stand before them.
+using MaskedCrcCopy = std::uint32_t (*)(std::uint32_t seed, std::span<std::byte> data,
+                                        const CrcMask& mask, std::span<const std::byte> tail);
+
 /// By ISA-L alone; works on every CPU.
 [[nodiscard]] std::uint32_t masked_crc_portable(std::uint32_t seed, std::span<const std::byte> data,
                                                 const CrcMask& mask);
 
-/// By carry-less multiplication (PCLMULQDQ), which masks in registers and costs half as much on
-/// short packets; the long rest goes to ISA-L. Needs carry_less_multiply_available().
+/// By carry-less multiplication (PCLMULQDQ), which masks in registers and costs a fifth on short
+/// packets; the rest of long ones goes to ISA-L. Only if folding_available().
 [[nodiscard]] std::uint32_t masked_crc_folding(std::uint32_t seed, std::span<const std::byte> data,
                                                const CrcMask& mask);
-[[nodiscard]] bool carry_less_multiply_available();
+[[nodiscard]] bool folding_available();
+
+/// The same with 512-bit registers (VPCLMULQDQ, AVX-512), which copies for nothing besides. Only if
+/// wide_available().
+[[nodiscard]] std::uint32_t masked_crc_wide(std::uint32_t seed, std::span<const std::byte> data,
+                                            const CrcMask& mask);
+[[nodiscard]] std::uint32_t masked_crc_copy_wide(std::uint32_t seed, std::span<std::byte> data,
+                                                 const CrcMask& mask,
+                                                 std::span<const std::byte> tail);
+[[nodiscard]] bool wide_available();
 
 }  // namespace roce::wire

@@ -41,13 +41,29 @@ constexpr CrcMask kMaskIpv6 = [] {
   return mask;
 }();
 
-const MaskedCrc kCrc = carry_less_multiply_available() ? masked_crc_folding : masked_crc_portable;
+std::uint32_t copy_first(std::uint32_t seed, std::span<std::byte> data, const CrcMask& mask,
+                         std::span<const std::byte> tail) {
+  if (!tail.empty()) std::memcpy(data.data() + data.size() - tail.size(), tail.data(), tail.size());
+  return (folding_available() ? masked_crc_folding : masked_crc_portable)(seed, data, mask);
+}
+
+const MaskedCrc kCrc = wide_available()      ? masked_crc_wide
+                       : folding_available() ? masked_crc_folding
+                                             : masked_crc_portable;
+const MaskedCrcCopy kCrcCopy = wide_available() ? masked_crc_copy_wide : copy_first;
+
+const CrcMask& mask_of(std::byte first) {
+  return std::to_integer<unsigned>(first) >> 4 == 4 ? kMaskIpv4 : kMaskIpv6;
+}
 
 }  // namespace
 
 std::uint32_t icrc(std::span<const std::byte> ip_packet) {
-  const bool v4 = (std::to_integer<unsigned>(ip_packet[0]) >> 4) == 4;
-  return kCrc(kSeed, ip_packet, v4 ? kMaskIpv4 : kMaskIpv6);
+  return kCrc(kSeed, ip_packet, mask_of(ip_packet[0]));
+}
+
+std::uint32_t icrc_copying(std::span<std::byte> ip_packet, std::span<const std::byte> payload) {
+  return kCrcCopy(kSeed, ip_packet, mask_of(ip_packet[0]), payload);
 }
 
 std::uint32_t load_icrc(const std::byte* at) {

@@ -14,6 +14,11 @@ namespace roce::wire {
 /// least IP + UDP + BTH long. Stored least significant byte first on the wire.
 [[nodiscard]] std::uint32_t icrc(std::span<const std::byte> ip_packet);
 
+/// The same for a packet whose payload is not there yet: copies it to the end of ip_packet on the
+/// way. payload: a multiple of four bytes (no pad), not overlapping ip_packet.
+[[nodiscard]] std::uint32_t icrc_copying(std::span<std::byte> ip_packet,
+                                         std::span<const std::byte> payload);
+
 /// Reads and writes the four ICRC bytes as they stand on the wire.
 [[nodiscard]] std::uint32_t load_icrc(const std::byte* at);
 void store_icrc(std::byte* at, std::uint32_t icrc);

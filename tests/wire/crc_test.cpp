@@ -5,6 +5,7 @@
 #include "frames.hpp"
 #include "support/skip.hpp"
 #include "wire/crc32.hpp"
+#include "wire/icrc.hpp"
 
 using namespace roce;
 using namespace roce::wire;
@@ -66,8 +67,31 @@ TEST_CASE("The CRC by ISA-L equals the plain one for each length", "[wire][icrc]
 }
 
 TEST_CASE("The CRC by folding equals the plain one for each length", "[wire][icrc]") {
-  if (!carry_less_multiply_available()) return skip("the CPU has no PCLMULQDQ");
+  if (!folding_available()) return skip("the CPU has no PCLMULQDQ");
   check_all_lengths(masked_crc_folding);
+}
+
+TEST_CASE("The CRC by 512-bit folding equals the plain one for each length", "[wire][icrc]") {
+  if (!wide_available()) return skip("the CPU has no VPCLMULQDQ with AVX-512");
+  check_all_lengths(masked_crc_wide);
+}
+
+TEST_CASE("The copying ICRC equals copying first, and copies", "[wire][icrc]") {
+  Prng prng{3};
+  for (const std::size_t headers : {44u, 56u, 60u, 76u, 88u})
+    for (std::size_t length = 0; length <= 4096; length += length < 1100 ? 4 : 252) {
+      Bytes first(headers);
+      first[0] = headers < 60 ? std::byte{0x45} : std::byte{0x60};
+      for (std::size_t i = 1; i < headers; ++i) first[i] = static_cast<std::byte>(prng());
+      const Bytes payload = random_bytes(prng, length);
+      Bytes whole = first;
+      whole.insert(whole.end(), payload.begin(), payload.end());
+      Bytes copied = first;
+      copied.resize(headers + length, std::byte{0xee});
+      const std::uint32_t one = icrc(whole);
+      if (icrc_copying(copied, payload) != one || copied != whole)
+        FAIL_CHECK("headers " << headers << " payload " << length);
+    }
 }
 
 TEST_CASE("The CRC reads nothing beyond its bytes", "[wire][icrc]") {
@@ -79,7 +103,8 @@ TEST_CASE("The CRC reads nothing beyond its bytes", "[wire][icrc]") {
       const std::span data{memory.get() + offset, length};
       const CrcMask mask = random_mask(prng, 40);
       const std::uint32_t one = masked_crc_portable(1, data, mask);
-      if (carry_less_multiply_available()) CHECK(masked_crc_folding(1, data, mask) == one);
+      if (folding_available()) CHECK(masked_crc_folding(1, data, mask) == one);
+      if (wide_available()) CHECK(masked_crc_wide(1, data, mask) == one);
     }
   }
 }
