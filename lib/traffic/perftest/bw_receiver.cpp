@@ -63,7 +63,7 @@ Step BwReceiver::take(Instant now, const verbs::Wc& wc) {
   const std::uint32_t lane_index = lane_of(wc.wr_id);
   if (wc.status != verbs::WcStatus::SUCCESS) return run_.fail(wc, lane_index);
   Flow& flow = flows_[lane_index];
-  meter_.completed(now, 1, run_.clock.phase(now));
+  meter_.completed(now, 1, wc.byte_len < grh_ ? 0 : wc.byte_len - grh_, run_.clock.phase(now));
   last_arrival_ = now;
   ++received_;
   ++flow.received;

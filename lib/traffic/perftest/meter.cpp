@@ -50,13 +50,18 @@ void BandwidthMeter::posted(Instant now, std::uint64_t messages) {
   posted_ += messages;
 }
 
-void BandwidthMeter::completed(Instant now, std::uint64_t messages, RunClock::Phase phase) {
+void BandwidthMeter::completed(Instant now, std::uint64_t messages, std::uint64_t bytes,
+                               RunClock::Phase phase) {
   completed_ += messages;
   if (phase != RunClock::Phase::SAMPLE) return;
   if (!first_) first_ = now;
-  if (*first_ == now) at_start_ += messages;
+  if (*first_ == now) {
+    at_start_ += messages;
+    bytes_at_start_ += bytes;
+  }
   last_ = now;
   counted_ += messages;
+  bytes_ += bytes;
   if (plan_.peak == Switch::OFF) return;
   // Several completions at one instant ended together.
   if (!completions_.empty() && completions_.back().at == now)
@@ -79,23 +84,26 @@ double BandwidthMeter::peak_messages_per_ns() const {
 
 BandwidthResult BandwidthMeter::result() const {
   BandwidthResult result;
-  result.size = plan_.size;
+  result.size = counted_ == 0 ? plan_.size : bytes_ / counted_;
   result.messages = counted_;
   result.iterations = counted_;
   if (first_ && last_) result.elapsed = *last_ - *first_;
   std::uint64_t during = counted_ - at_start_;
+  std::uint64_t bytes_during = bytes_ - bytes_at_start_;
   // A run by duration counts what completed within the sample, whose length is known.
   if (plan_.until == Until::DURATION && counted_ != 0) {
     result.elapsed = plan_.duration - plan_.margin * 2;
     during = counted_;
+    bytes_during = bytes_;
   }
   if (result.elapsed.ns() > 0) {
     result.messages_per_s = static_cast<double>(during) / result.elapsed.s();
-    result.average_bytes_per_s = result.messages_per_s * static_cast<double>(plan_.size);
+    result.average_bytes_per_s = static_cast<double>(bytes_during) / result.elapsed.s();
   }
   if (plan_.peak == Switch::ON)
-    result.peak_bytes_per_s = std::max(
-        peak_messages_per_ns() * 1e9 * static_cast<double>(plan_.size), result.average_bytes_per_s);
+    result.peak_bytes_per_s =
+        std::max(peak_messages_per_ns() * 1e9 * static_cast<double>(result.size),
+                 result.average_bytes_per_s);
   return result;
 }
 

@@ -55,7 +55,11 @@ class BandwidthMeter {
 
   void posted(Instant now, std::uint64_t messages);
   /// messages: completed now. phase: only those in SAMPLE count.
-  void completed(Instant now, std::uint64_t messages, RunClock::Phase phase);
+  void completed(Instant now, std::uint64_t messages, RunClock::Phase phase) {
+    completed(now, messages, messages * plan_.size, phase);
+  }
+  /// bytes: of all these messages, for a receiver that does not know their size.
+  void completed(Instant now, std::uint64_t messages, std::uint64_t bytes, RunClock::Phase phase);
   [[nodiscard]] std::uint64_t counted() const { return counted_; }
   [[nodiscard]] BandwidthResult result() const;
 
@@ -76,6 +80,8 @@ class BandwidthMeter {
   std::size_t completion_stride_ = 1, completion_seen_ = 0;
   std::optional<Instant> first_, last_;
   std::uint64_t posted_ = 0, completed_ = 0, counted_ = 0;
+  std::uint64_t bytes_ = 0;  ///< of those counted
+  std::uint64_t bytes_at_start_ = 0;
   std::uint64_t at_start_ = 0;  ///< arrived at the very instant that began the measurement
 };
 

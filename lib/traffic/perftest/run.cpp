@@ -188,6 +188,7 @@ void Run::end_plane() {
   SizeResult result;
   result.size = sizes_[carrier_.session().run()];
   result.bandwidth = plane_->bandwidth();
+  if (result.bandwidth && plan_.until == Until::PEER_ENDS) result.size = result.bandwidth->size;
   result.latency = plane_->latency();
   if (plane_->histogram() != nullptr) result.histogram = *plane_->histogram();
   verdict_.merge(plane_->verdict());
@@ -222,7 +223,9 @@ void Run::check_exposed() {
   const auto& report = carrier_.session().peer_report();
   if (plan_.is_bw() && report && plan_.until != Until::DURATION) operations = report->iterations;
   if (!plan_.is_bw() && plan_.until == Until::ITERATIONS) operations = plan_.iterations;
-  DataPlane probe(qps_, plan_, sizes_.back());
+  // Who serves any client learns the size from its report.
+  const bool told = plan_.until == Until::PEER_ENDS && report && report->size <= sizes_.back();
+  DataPlane probe(qps_, plan_, told ? report->size : sizes_.back());
   probe.check_exposed(operations);
   verdict_.merge(probe.verdict());
 }

@@ -11,6 +11,9 @@ namespace {
 /// What has arrived when the peer ends may still wait in a queue of ours.
 constexpr Duration kGrace = Duration::milliseconds(200);
 
+/// How much earlier than ours a run by duration may end at the peer, whose clock starts by itself.
+constexpr Duration kSkew = Duration::seconds(1);
+
 struct Advice {
   std::string_view reason, fix;
 };
@@ -95,6 +98,13 @@ void RunState::check_original(std::uint32_t lane, std::uint64_t message,
 std::optional<Step> RunState::ended(Instant now, RunClock::Phase phase) {
   if (phase == RunClock::Phase::OVER) return Step::DONE;
   if (!peer_ended) return std::nullopt;
+  if (plan.until == Until::DURATION && clock.start() &&
+      now - *clock.start() + kSkew < plan.duration) {
+    failure = Error{"", "the peer has ended before the run's time was over",
+                    "give both ends the same -D, and see whether the peer still runs"};
+    peer_silent = true;
+    return Step::FAILED;
+  }
   if (plan.until != Until::ITERATIONS) return Step::DONE;
   if (!peer_ended_at) peer_ended_at = now;
   if (now < *peer_ended_at + kGrace) return std::nullopt;
