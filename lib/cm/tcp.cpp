@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 namespace roce::cm {
 namespace {
@@ -31,7 +32,12 @@ std::string name_of_peer(int fd) {
       ::getnameinfo(reinterpret_cast<sockaddr*>(&address), length, host, sizeof host, service,
                     sizeof service, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
     return "unknown peer";
-  return std::string{host} + ":" + service;
+  constexpr std::string_view kMapped = "::ffff:";  // an IPv4 client on a socket of both families
+  const std::string_view name{host};
+  if (name.starts_with(kMapped) && name.find('.') != name.npos)
+    return std::string{name.substr(kMapped.size())} + ":" + service;
+  return (name.find(':') == name.npos ? std::string{name} : "[" + std::string{name} + "]") + ":" +
+         service;
 }
 
 }  // namespace
