@@ -1,6 +1,7 @@
 #include "cm/perftest/messages.hpp"
 
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <limits>
 #include <string_view>
 
@@ -37,6 +38,47 @@ TEST_CASE("every damaged character of the keys is noticed or changes a value", "
   }
 }
 
+TEST_CASE("keys to which no QP can be connected are refused, each with its reason",
+          "[cm][messages]") {
+  Keys good;
+  good.qpn = Qpn{2};
+  good.gid = IpAddress::v4(198, 18, 0, 1);
+  REQUIRE(decode_keys(encode_keys(good)));
+  good.qpn = Qpn{0xfffffe};
+  good.psn = Psn{0xffffff};
+  good.rkey = 0xffffffff;
+  good.vaddr = ~std::uint64_t{0};
+  good.gid = *IpAddress::from_string("fe80::1");
+  REQUIRE(decode_keys(encode_keys(good)));
+
+  const auto reason = [](const Keys& keys) {
+    const auto decoded = decode_keys(encode_keys(keys));
+    return decoded ? std::string{} : decoded.error().reason;
+  };
+  for (const std::uint32_t qpn : {0u, 1u, 0xffffffu}) {
+    Keys bad = good;
+    bad.qpn = Qpn{qpn};
+    CHECK(reason(bad).find("QP number") != std::string::npos);
+  }
+  for (const char* gid : {"::", "0.0.0.0", "224.0.0.1", "255.255.255.255", "ff02::1"}) {
+    Keys bad = good;
+    bad.gid = *IpAddress::from_string(gid);
+    CHECK(reason(bad).find("GID") != std::string::npos);
+  }
+  Keys bad = good;
+  bad.out_reads = 0;
+  CHECK(reason(bad).find("READs") != std::string::npos);
+}
+
+TEST_CASE("the message of a peer without GID is named as such", "[cm][messages]") {
+  std::array<std::byte, kKeysBytes> bytes{};
+  const std::string_view text = "0003:0001:000048:24c5a3:00001a2b:00007f1e2d3c4000:00000000";
+  std::memcpy(bytes.data(), text.data(), text.size());
+  const auto decoded = decode_keys(bytes);
+  REQUIRE_FALSE(decoded);
+  CHECK(decoded.error().reason.find("without a GID") != std::string::npos);
+}
+
 TEST_CASE("the report's words go in perftest's order, and rates that are no numbers become 0",
           "[cm][messages]") {
   const BandwidthReport report{0x2000, 20, 9.5, 7.25, 0.001};
@@ -50,11 +92,12 @@ TEST_CASE("the report's words go in perftest's order, and rates that are no numb
   CHECK(back.message_rate == 0.001);
 
   const BandwidthReport odd{0, 0, std::numeric_limits<double>::quiet_NaN(),
-                            std::numeric_limits<double>::infinity(), 1};
+                            std::numeric_limits<double>::infinity(), -1};
   for (std::size_t i = 0; i < kReportWords; ++i)
     decode_report_word(encode_report_word(odd, i), i, back);
   CHECK(back.peak == 0);
   CHECK(back.average == 0);
+  CHECK(back.message_rate == 0);
 }
 
 TEST_CASE("MTU and version round trip", "[cm][messages]") {

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct Side {
         return true;
       case Phase::CONNECT:
         log += "C";
+        if (before_connect) before_connect(session);
         session.connected();
         return true;
       case Phase::POST_RECEIVES:
@@ -57,6 +59,7 @@ struct Side {
   std::uint32_t qps;
   std::string log;
   bool waited = false;
+  std::function<void(Session&)> before_connect{};
 };
 
 /// Moves up to `chunk` bytes at a time until both are at rest; the transcript's length in bytes.
@@ -184,6 +187,30 @@ TEST_CASE("a bandwidth report crosses whole", "[cm][session]") {
   CHECK(report->message_rate == 0.5);
 }
 
+TEST_CASE("the number of sizes may depend on the MTU that both sides agree on", "[cm][session]") {
+  const Case c{Shape::SEND_BW, Direction::ONE_WAY, Measured::BY_ITERATIONS, 1, 12};
+  Side client{config_of(c, Role::CLIENT), 1}, server{config_of(c, Role::SERVER), 1};
+  // As UD with all sizes: 2 .. 1024 once the smaller MTU is known.
+  for (Side* side : {&client, &server})
+    side->before_connect = [](Session& session) {
+      CHECK(session.mtu() == verbs::Mtu::MTU_1024);
+      session.set_sizes(10);
+    };
+  pump(client, server, 108);
+  CHECK(client.session.phase() == Phase::DONE);
+  CHECK(server.session.phase() == Phase::DONE);
+  CHECK(client.session.run() == 10);
+  CHECK(server.session.run() == 10);
+}
+
+TEST_CASE("progress counts whole messages", "[cm][session]") {
+  Session session{SessionConfig{}};
+  feed(session, "6.0");
+  CHECK(session.messages() == 0);
+  feed(session, message_of(13, "6"));
+  CHECK(session.messages() == 1);
+}
+
 TEST_CASE("hostile openings fail with a reason", "[cm][session]") {
   struct Opening {
     std::string bytes;
@@ -195,6 +222,9 @@ TEST_CASE("hostile openings fail with a reason", "[cm][session]") {
       {"GET / HTTP/1.1\r\n\r\n", "version"},
       {message_of(16, "nan"), "version"},
       {message_of(16, "5.10"), "version"},
+      {message_of(16, "6e2"), "version"},
+      {message_of(16, "-6.1"), "version"},
+      {std::string(16, '6'), "version"},
       {std::string(16, '\0'), "version"},
       {version + system + std::string("9\0", 2), "MTU"},
       {version + system + std::string("33", 2), "MTU"},

@@ -1,11 +1,14 @@
 #include "cm/tcp.hpp"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <memory>
+#include <vector>
 
 using namespace roce;
 using namespace roce::cm;
@@ -75,7 +78,8 @@ TEST_CASE("a whole exchange crosses TCP", "[cm][tcp]") {
   CHECK(server.session().phase() == Phase::DONE);
 }
 
-TEST_CASE("a half-open client is given up after ten seconds, a vanished one at once", "[cm][tcp]") {
+TEST_CASE("a peer that says nothing is given up after ten seconds, a vanished one at once",
+          "[cm][tcp]") {
   auto listener = TcpListener::open(0);
   REQUIRE(listener);
   Socket silent = connect_raw(listener->port());
@@ -97,6 +101,100 @@ TEST_CASE("a half-open client is given up after ten seconds, a vanished one at o
   }
   CHECK(second.session().phase() == Phase::FAILED);
   CHECK(second.session().error().reason.find("closed") != std::string::npos);
+}
+
+TEST_CASE("a trickle of bytes does not count as an answer", "[cm][tcp]") {
+  auto listener = TcpListener::open(0);
+  REQUIRE(listener);
+  Socket slow = connect_raw(listener->port());
+  TcpCarrier carrier{accept_one(*listener), config_of(perftest::Role::SERVER)};
+  int s = 0;
+  for (; s < 15 && !carrier.finished(); ++s) {
+    carrier.step(kStart + Duration::seconds(s));
+    REQUIRE(::send(slow.fd(), "6", 1, 0) == 1);
+    ::usleep(1000);
+  }
+  CHECK(carrier.session().phase() == Phase::FAILED);
+  CHECK(s <= 11);
+}
+
+TEST_CASE("a peer that floods holds a step only for a few buffers", "[cm][tcp]") {
+  auto listener = TcpListener::open(0);
+  REQUIRE(listener);
+  Socket flood = connect_raw(listener->port());
+  TcpCarrier carrier{accept_one(*listener), config_of(perftest::Role::SERVER)};
+  const std::string noise(1 << 20, '6');
+  for (int i = 0; i < 100 && !carrier.finished(); ++i) {
+    ::send(flood.fd(), noise.data(), noise.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    carrier.step(kStart);
+  }
+  CHECK(carrier.session().phase() == Phase::FAILED);
+}
+
+TEST_CASE("half-open clients do not hold up another one", "[cm][tcp]") {
+  auto listener = TcpListener::open(0);
+  REQUIRE(listener);
+  std::vector<Socket> idle;
+  std::vector<std::unique_ptr<TcpCarrier>> servers;
+  for (int i = 0; i < 20; ++i) {
+    idle.push_back(connect_raw(listener->port()));
+    servers.push_back(
+        std::make_unique<TcpCarrier>(accept_one(*listener), config_of(perftest::Role::SERVER)));
+  }
+  Socket socket = connect_raw(listener->port());
+  REQUIRE(::fcntl(socket.fd(), F_SETFL, O_NONBLOCK) == 0);
+  TcpCarrier client{std::move(socket), config_of(perftest::Role::CLIENT)};
+  servers.push_back(
+      std::make_unique<TcpCarrier>(accept_one(*listener), config_of(perftest::Role::SERVER)));
+  for (int i = 0; i < 5000 && !client.finished(); ++i) {
+    client.step(kStart);
+    answer(client.session());
+    for (auto& server : servers) {
+      server->step(kStart);
+      answer(server->session());
+    }
+    ::usleep(100);
+  }
+  CHECK(client.session().phase() == Phase::DONE);
+}
+
+TEST_CASE("a client that closes its half right behind its last message is still served",
+          "[cm][tcp]") {
+  // What a whole client says, ahead of any answer.
+  perftest::Session client{config_of(perftest::Role::CLIENT)};
+  perftest::Session server{config_of(perftest::Role::SERVER)};
+  std::vector<std::byte> said;
+  for (int i = 0; i < 1000 && client.phase() != Phase::DONE; ++i) {
+    answer(client);
+    answer(server);
+    for (auto [from, to] : {std::pair{&client, &server}, std::pair{&server, &client}}) {
+      const auto out = from->output();
+      const std::vector<std::byte> bytes(out.begin(), out.end());
+      if (from == &client) said.insert(said.end(), bytes.begin(), bytes.end());
+      from->consume_output(bytes.size());
+      to->on_bytes(bytes);
+    }
+  }
+  REQUIRE(client.phase() == Phase::DONE);
+
+  auto listener = TcpListener::open(0);
+  REQUIRE(listener);
+  Socket socket = connect_raw(listener->port());
+  TcpCarrier carrier{accept_one(*listener), config_of(perftest::Role::SERVER)};
+  REQUIRE(::send(socket.fd(), said.data(), said.size(), 0) == static_cast<ssize_t>(said.size()));
+  for (int i = 0; i < 100 && carrier.session().phase() != Phase::RUN; ++i) {
+    carrier.step(kStart);
+    answer(carrier.session());
+    ::usleep(1000);
+  }
+  REQUIRE(::shutdown(socket.fd(), SHUT_WR) == 0);
+  for (int i = 0; i < 1000 && !carrier.finished(); ++i) {
+    carrier.step(kStart);
+    answer(carrier.session());
+    ::usleep(1000);
+  }
+  CHECK(carrier.session().phase() == Phase::DONE);
+  CHECK(carrier.finished());
 }
 
 TEST_CASE("a port that is taken, a name that is none and a server that is not there are told apart",
