@@ -1,7 +1,7 @@
 #include "engine/siege.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstring>
 
 #include "engine/no_allocation.hpp"
 #include "wire/checksum.hpp"
@@ -16,7 +16,42 @@ port::MemoryWireConfig wire_config() {
   return config;
 }
 
+void put(engine::PacketIo& io, Instant now, const Bytes& frame) {
+  std::array<engine::Frame, 1> slot;
+  REQUIRE(io.tx_reserve(slot) == 1);
+  REQUIRE(frame.size() <= slot[0].capacity);
+  std::copy(frame.begin(), frame.end(), slot[0].data);
+  slot[0].length = static_cast<std::uint32_t>(frame.size());
+  REQUIRE(io.tx_burst(now, slot) == 1);
+}
+
+void collect(engine::PacketIo& io, Instant now, std::vector<Bytes>& replies) {
+  std::array<engine::Frame, engine::kBurst> frames;
+  while (const std::size_t n = io.rx_burst(now, frames)) {
+    for (std::size_t i = 0; i < n; ++i)
+      replies.emplace_back(frames[i].data, frames[i].data + frames[i].length);
+    io.rx_release({frames.data(), n});
+  }
+}
+
 }  // namespace
+
+std::vector<Bytes> exchange(engine::PacketIo& stranger, engine::Worker& worker, Instant& now,
+                            std::span<const Bytes> frames) {
+  std::vector<Bytes> replies;
+  const std::uint64_t before = NoAllocation::violations();
+  for (const Bytes& frame : frames) put(stranger, now, frame);
+  for (bool busy = true; busy;) {
+    {
+      const NoAllocation guard;
+      busy = worker.turn(now);
+    }
+    collect(stranger, now, replies);
+    now = now + Duration::nanoseconds(100);
+  }
+  REQUIRE(NoAllocation::violations() == before);
+  return replies;
+}
 
 Siege::Siege(std::uint32_t max_qps)
     : wire(wire_config()),
@@ -91,42 +126,14 @@ Bytes Siege::make(const wire::PathAttributes& path, const Shot& shot) {
   return frame;
 }
 
-void Siege::put(const Bytes& frame) {
-  std::array<engine::Frame, 1> slot;
-  REQUIRE(wire.first().tx_reserve(slot) == 1);
-  REQUIRE(frame.size() <= slot[0].capacity);
-  std::memcpy(slot[0].data, frame.data(), frame.size());
-  slot[0].length = static_cast<std::uint32_t>(frame.size());
-  REQUIRE(wire.first().tx_burst(now, slot) == 1);
-}
-
-void Siege::collect(std::vector<Reply>& replies) {
-  std::array<engine::Frame, engine::kBurst> frames;
-  const std::size_t n = wire.first().rx_burst(now, frames);
-  for (std::size_t i = 0; i < n; ++i) {
-    Reply& reply = replies.emplace_back();
-    reply.bytes.assign(frames[i].data, frames[i].data + frames[i].length);
-  }
-  wire.first().rx_release({frames.data(), n});
-}
-
 std::vector<Reply> Siege::send(std::span<const Bytes> frames) {
   std::vector<Reply> replies;
-  const std::uint64_t before = NoAllocation::violations();
-  for (const Bytes& frame : frames) put(frame);
-  bool busy = true;
-  while (busy) {
-    {
-      const NoAllocation guard;
-      busy = host.worker.turn(now);
-    }
-    collect(replies);
-    now = now + Duration::nanoseconds(100);
-  }
-  REQUIRE(NoAllocation::violations() == before);
-  // Parsed last: a packet points into bytes that must not move any more.
-  for (Reply& reply : replies)
+  for (Bytes& bytes : exchange(wire.first(), host.worker, now, frames)) {
+    Reply& reply = replies.emplace_back();
+    reply.bytes = std::move(bytes);
+    // A packet points into bytes, which stay in place when the reply moves.
     reply.verdict = wire::parse(reply.bytes, wire::IcrcCheck::VERIFY, reply.packet);
+  }
   return replies;
 }
 

@@ -31,6 +31,11 @@ struct Shot {
   std::function<void(wire::FrameBuilder&)> fill;  ///< extension headers
 };
 
+/// Gives frames to a worker from the other end of its wire, turns it until it is quiet, and returns
+/// what it sent. Nothing may allocate meanwhile. now moves on by 100 ns a turn.
+std::vector<Bytes> exchange(engine::PacketIo& stranger, engine::Worker& worker, Instant& now,
+                            std::span<const Bytes> frames);
+
 class Siege {
  public:
   static constexpr std::uint32_t kFirstPsn = 100;
@@ -47,8 +52,7 @@ class Siege {
   [[nodiscard]] static Bytes make(const wire::PathAttributes& path, const Shot& shot);
   [[nodiscard]] Bytes make(const Shot& shot) const { return make(path(), shot); }
 
-  /// Sends frames, turns the worker until it is quiet, and returns what it sent. Nothing may
-  /// allocate meanwhile.
+  /// As exchange(), with what came back parsed.
   std::vector<Reply> send(std::span<const Bytes> frames);
   std::vector<Reply> send(const Bytes& frame) { return send(std::span{&frame, 1}); }
   std::vector<Reply> send(const Shot& shot) { return send(make(shot)); }
@@ -68,10 +72,6 @@ class Siege {
   MacAddress mac;  ///< the stranger's
   IpAddress ip = IpAddress::v4(198, 18, 0, 66);
   Instant now = Instant::from_ns(1'000'000);
-
- private:
-  void put(const Bytes& frame);
-  void collect(std::vector<Reply>& replies);
 };
 
 /// Sets the IPv4 checksum and the ICRC right, if the frame is long enough to have them.
