@@ -1,8 +1,9 @@
 // Qp: one queue pair of RC, UC or UD; requester and responder state machines, sans-IO.
 //
 // Owns: its send and receive queues, PSN state, retry state, responder resources. Called by: the
-// one worker that owns it (or a simulation). Never does: read a clock, allocate after construction,
-// log, throw, block, or keep a built packet: what is sent again is built again.
+// one worker that owns it (or a simulation). Never does: read a clock, log, throw, block, allocate
+// (but in the constructor and, for max_dest_rd_atomic resources, in modify()), or keep a built
+// packet: what is sent again is built again.
 //
 // The owner's loop: on_packet() for what arrives, on_timeout() when next_deadline() has come,
 // build_next() while wants_tx(). After each call, wants_tx() and next_deadline() may have changed.

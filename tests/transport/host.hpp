@@ -48,6 +48,8 @@ struct Frame {
 };
 
 inline const IpAddress kIps[2] = {IpAddress::v4(198, 18, 0, 1), IpAddress::v4(198, 18, 0, 2)};
+inline const IpAddress kIps6[2] = {*IpAddress::from_string("fd00::1"),
+                                   *IpAddress::from_string("fd00::2")};
 
 /// One end: memory, CQs and a QP. Everything stands open for the tests.
 struct Host {
@@ -140,6 +142,7 @@ struct Options {
   std::uint8_t access = 0x0f;
   verbs::QpCapabilities cap{};
   bool signal_all = false;
+  bool v6 = false;
 };
 
 /// Two hosts, connected.
@@ -166,8 +169,9 @@ struct Pair {
   }
   [[nodiscard]] wire::PathAttributes path(const Host& host) const {
     wire::PathAttributes p;
-    p.source = kIps[host.index];
-    p.destination = kIps[1 - host.index];
+    const IpAddress* ips = options.v6 ? kIps6 : kIps;
+    p.source = ips[host.index];
+    p.destination = ips[1 - host.index];
     p.source_mac.bytes[5] = static_cast<std::uint8_t>(host.index + 1);
     return p;
   }

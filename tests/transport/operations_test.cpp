@@ -221,3 +221,34 @@ TEST_CASE("Both directions run at once, READ responses taking turns with request
   CHECK(pair.a.sends().size() == 1);
   CHECK(pair.b.sends().size() == 1);
 }
+
+TEST_CASE("RC runs over IPv6, and takes nothing from an IPv6 stranger or from IPv4") {
+  Pair pair({.v6 = true});
+  pair.b.post_recv(1, 0x8000, 1000);
+  pair.a.post(WrOpcode::SEND, 1, 0, 1000);
+  pair.a.post(WrOpcode::RDMA_READ, 2, 0x4000, 1000, 0x8000, pair.b.mr.rkey);
+  pair.settle();
+  CHECK(pair.a.sends().size() == 2);
+  CHECK(same_bytes(pair.a, 0x4000, pair.a, 0, 1000));
+  Pair v4;
+  v4.b.post_recv(1, 0, 64);
+  pair.b.post_recv(1, 0, 64);
+  v4.a.post(WrOpcode::SEND, 1, 0, 8);
+  pair.a.post(WrOpcode::SEND, 1, 0, 8);
+  pair.give(pair.b, v4.pull_all(v4.a));
+  v4.give(v4.b, pair.pull_all(pair.a));
+  CHECK(pair.b.counters.drop_source == 1);
+  CHECK(v4.b.counters.drop_source == 1);
+}
+
+TEST_CASE("A QP in SQD goes on answering its peer") {
+  Pair pair;
+  verbs::QpAttributes q;
+  q.qp_state = QpState::SQD;
+  REQUIRE(pair.b.modify(q));
+  pair.b.post_recv(1, 0, 64);
+  pair.a.post(WrOpcode::SEND, 1, 0, 8);
+  pair.a.post(WrOpcode::RDMA_READ, 2, 0, 600, 0, pair.b.mr.rkey);
+  pair.settle();
+  CHECK(pair.a.sends().size() == 2);
+}
