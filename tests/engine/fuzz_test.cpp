@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "base/prng.hpp"
-#include "engine/no_allocation.hpp"
 #include "engine/rig.hpp"
 #include "engine/siege.hpp"
+#include "support/no_allocation.hpp"
 #include "wire/neighbour.hpp"
 
 using namespace roce;

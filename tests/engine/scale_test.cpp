@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "base/prng.hpp"
-#include "engine/no_allocation.hpp"
 #include "engine/rig.hpp"
+#include "support/no_allocation.hpp"
 
 using namespace roce;
 using test::Rig;

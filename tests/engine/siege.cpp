@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "engine/no_allocation.hpp"
+#include "support/no_allocation.hpp"
 #include "wire/checksum.hpp"
 #include "wire/icrc.hpp"
 

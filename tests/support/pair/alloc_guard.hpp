@@ -1,29 +1,27 @@
-// AllocGuard: while one lives, the thread may not allocate: the QP's calls promise not to. Programs
-// that link alloc_guard.cpp abort at a breach.
+// AllocGuard: a NoAllocation that aborts at a breach: the QP's calls promise not to allocate.
 #pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "support/no_allocation.hpp"
 
 namespace roce::test {
 
 class AllocGuard {
  public:
-  AllocGuard() { ++depth; }
-  ~AllocGuard() { --depth; }
+  AllocGuard() = default;
+  ~AllocGuard() {
+    if (NoAllocation::violations() == before_) return;
+    std::fputs("a QP allocated memory in a call that must not\n", stderr);
+    std::abort();
+  }
   AllocGuard(const AllocGuard&) = delete;
   AllocGuard& operator=(const AllocGuard&) = delete;
 
-  static inline thread_local int depth = 0;
-};
-
-/// Lifts the ban for its lifetime.
-class AllocPermit {
- public:
-  AllocPermit() : saved_(AllocGuard::depth) { AllocGuard::depth = 0; }
-  ~AllocPermit() { AllocGuard::depth = saved_; }
-  AllocPermit(const AllocPermit&) = delete;
-  AllocPermit& operator=(const AllocPermit&) = delete;
-
  private:
-  int saved_;
+  std::uint64_t before_ = NoAllocation::violations();
+  NoAllocation guard_;
 };
 
 }  // namespace roce::test

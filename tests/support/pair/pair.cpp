@@ -412,7 +412,7 @@ void Pair::expect_all_done() {
 
 void Pair::fail(const std::string& what) {
   if (!verdict_.empty()) return;
-  const AllocPermit permit;
+  const AllocationAllowed permit;
   verdict_ = what;
   if (config_.trace) verdict_ = fmt::format("{}\n{}", what, trace_text());
 }
