@@ -37,6 +37,8 @@ Json to_json(const engine::WorkerCounters& counters) {
           {"nd_tx", counters.nd_tx},
           {"icmp_echo_rx", counters.icmp_echo_rx},
           {"icmp_echo_tx", counters.icmp_echo_tx},
+          {"control_drops", counters.control_drops},
+          {"neighbours_displaced", counters.neighbours_displaced},
           {"async_events_dropped", counters.async_events_dropped}};
 }
 
@@ -118,7 +120,8 @@ Json to_json(const Plan& plan) {
 }
 
 Result<void> write_json(const std::string& file, const Json& value) {
-  const std::string text = value.dump(2) + "\n";
+  // A file name or a peer's words need not be UTF-8; JSON must.
+  const std::string text = value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   std::FILE* out = file == "-" ? stdout : std::fopen(file.c_str(), "w");
   if (out == nullptr)
     return failure(file, std::strerror(errno), "name a file in a folder that can be written");

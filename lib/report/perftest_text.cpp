@@ -6,10 +6,6 @@ namespace roce::report {
 
 using namespace traffic::perftest;
 
-double in_unit(double bytes_per_s, RateUnit unit) {
-  return unit == RateUnit::GBIT_PER_S ? bytes_per_s * 8 / 1e9 : bytes_per_s / (1024.0 * 1024.0);
-}
-
 std::string bandwidth_heading(RateUnit unit) {
   const std::string_view name = unit == RateUnit::GBIT_PER_S ? "Gb/sec" : "MB/sec";
   return fmt::format(" #bytes     #iterations    BW peak[{0}]    BW average[{0}]   MsgRate[Mpps]\n",
@@ -19,8 +15,8 @@ std::string bandwidth_heading(RateUnit unit) {
 std::string bandwidth_row(const BandwidthResult& result, RateUnit unit) {
   return fmt::format(" {:<7}    {:<10}       {:<7.2f}            {:<7.2f}\t\t   {:<7.6f}\n",
                      result.size, result.iterations,
-                     in_unit(result.peak_bytes_per_s.value_or(0), unit),
-                     in_unit(result.average_bytes_per_s, unit), result.messages_per_s / 1e6);
+                     in_rate_unit(result.peak_bytes_per_s.value_or(0), unit),
+                     in_rate_unit(result.average_bytes_per_s, unit), result.messages_per_s / 1e6);
 }
 
 std::string latency_heading(Until until) {

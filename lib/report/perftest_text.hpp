@@ -34,7 +34,4 @@ enum class Side : std::uint8_t { LOCAL, REMOTE };
 /// The dashes between blocks.
 [[nodiscard]] std::string rule();
 
-/// Bytes a second in the table's unit.
-[[nodiscard]] double in_unit(double bytes_per_s, RateUnit unit);
-
 }  // namespace roce::report
