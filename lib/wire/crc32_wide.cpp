@@ -28,10 +28,11 @@ ROCE_WIDE inline __m512i fold_wide(__m512i x, __m512i next) {
                                    _mm512_clmulepi64_epi128(x, k, 0x11), next, kXorOfThree);
 }
 
+/// to: what is read goes to to + offset as well; not looked at without Copy::YES.
 template <Copy copy>
-ROCE_WIDE inline __m512i load_wide(const std::byte* from, std::byte* to) {
-  const __m512i value = _mm512_loadu_si512(from);
-  if constexpr (copy == Copy::YES) _mm512_storeu_si512(to, value);
+ROCE_WIDE inline __m512i load_wide(const std::byte* from, std::byte* to, std::size_t offset) {
+  const __m512i value = _mm512_loadu_si512(from + offset);
+  if constexpr (copy == Copy::YES) _mm512_storeu_si512(to + offset, value);
   return value;
 }
 
@@ -40,16 +41,16 @@ template <Copy copy>
 ROCE_WIDE inline __m128i fold_blocks(__m128i x, const std::byte* from, std::size_t bytes,
                                      std::byte* to) {
   // What came before is added to the first 128 bits.
-  __m512i a = _mm512_xor_si512(load_wide<copy>(from, to),
+  __m512i a = _mm512_xor_si512(load_wide<copy>(from, to, 0),
                                _mm512_zextsi128_si512(fold::fold<128>(x, _mm_setzero_si128())));
-  __m512i b = load_wide<copy>(from + 64, to + 64);
-  __m512i c = load_wide<copy>(from + 128, to + 128);
-  __m512i d = load_wide<copy>(from + 192, to + 192);
+  __m512i b = load_wide<copy>(from, to, 64);
+  __m512i c = load_wide<copy>(from, to, 128);
+  __m512i d = load_wide<copy>(from, to, 192);
   for (std::size_t i = kBlock; i < bytes; i += kBlock) {
-    a = fold_wide<2048>(a, load_wide<copy>(from + i, to + i));
-    b = fold_wide<2048>(b, load_wide<copy>(from + i + 64, to + i + 64));
-    c = fold_wide<2048>(c, load_wide<copy>(from + i + 128, to + i + 128));
-    d = fold_wide<2048>(d, load_wide<copy>(from + i + 192, to + i + 192));
+    a = fold_wide<2048>(a, load_wide<copy>(from, to, i));
+    b = fold_wide<2048>(b, load_wide<copy>(from, to, i + 64));
+    c = fold_wide<2048>(c, load_wide<copy>(from, to, i + 128));
+    d = fold_wide<2048>(d, load_wide<copy>(from, to, i + 192));
   }
   const __m512i all = fold_wide<512>(fold_wide<512>(fold_wide<512>(a, b), c), d);
   __m128i sum = _mm512_castsi512_si128(all);
