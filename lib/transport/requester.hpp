@@ -41,7 +41,8 @@ class Requester {
 
   [[nodiscard]] bool can_send() const {
     if (holds_ != 0 || cursor_ == queue_.tail) return false;
-    if (cursor_seq_ != sent_) return true;  // a resend: its place in the window is taken
+    if (cursor_seq_ - una_ >= window_) return false;
+    if (cursor_seq_ != sent_) return true;  // a resend: its place in the PSN space is taken
     const SendWqe& wqe = queue_.at(cursor_);
     return cursor_seq_ == wqe.first ? may_begin(wqe) : window_has_room(1);
   }
@@ -66,6 +67,8 @@ class Requester {
 
   /// Half the PSN space: beyond it the responder could not tell new from duplicate.
   static constexpr std::uint64_t kWindow = 1u << 23;
+  /// What a loss leaves of the window at least.
+  static constexpr std::uint64_t kLeastWindow = 16;
   /// At most so many packets without AckReq.
   static constexpr std::uint32_t kAckEvery = 64;
 
@@ -105,13 +108,14 @@ class Requester {
   [[nodiscard]] bool acknowledge(Instant now, std::uint64_t acked);
   void take_credits(const wire::Aeth& aeth);
   void complete_head();
-  void note_progress(Instant now);
+  void note_progress(Instant now, std::uint64_t packets);
 
   // requester_retry.cpp
   void on_nak(Instant now, std::uint64_t sequence, std::uint8_t syndrome);
   void on_rnr_nak(Instant now, std::uint64_t sequence, std::uint8_t syndrome);
   void on_implied_nak(Instant now);
   void go_back(Instant now);
+  void slow_restart();
   void restart();
   void stop_timers() { ack_deadline_ = rnr_deadline_ = Instant::never(); }
   void fail_head(verbs::WcStatus status, std::uint8_t syndrome);
@@ -123,7 +127,10 @@ class Requester {
   std::uint64_t una_ = 0;         ///< oldest packet not acknowledged
   std::uint64_t cursor_seq_ = 0;  ///< next packet to build
   std::uint64_t sent_ = 0;        ///< one past the newest packet ever built
-  std::uint32_t cursor_ = 0;      ///< WR that cursor_seq_ belongs to
+  /// Packets that may be under way. A loss halves it and acknowledgements let it grow again: going
+  /// back would else resend thousands of packets to a receiver that lost some for want of room.
+  std::uint64_t window_ = kWindow;
+  std::uint32_t cursor_ = 0;  ///< WR that cursor_seq_ belongs to
   std::uint32_t since_ack_request_ = 0;
   std::uint32_t rd_atomic_outstanding_ = 0;
   Psn first_psn_;

@@ -87,7 +87,8 @@ std::size_t Requester::build_one(std::span<std::byte> slot) {
 bool Requester::ack_request_due(bool last) {
   if (context_.type != QpType::RC) return false;
   // The first packet after RTS asks too: it opens the credits, as hardware does.
-  const bool due = last || first_packet_ || ++since_ack_request_ >= kAckEvery;
+  const bool fills_window = cursor_seq_ + 1 - una_ >= window_;
+  const bool due = last || first_packet_ || fills_window || ++since_ack_request_ >= kAckEvery;
   if (due) since_ack_request_ = 0;
   first_packet_ = false;
   return due;

@@ -112,6 +112,7 @@ PostResult Requester::post(const verbs::SendWr& wr) {
 
 void Requester::reset() {
   una_ = cursor_seq_ = sent_ = posted_ = rnr_seq_ = 0;
+  window_ = kWindow;
   queue_.head = queue_.tail = cursor_ = 0;
   since_ack_request_ = rd_atomic_outstanding_ = ssn_ = credit_limit_ = 0;
   holds_ = kHoldState;

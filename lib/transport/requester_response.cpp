@@ -1,4 +1,5 @@
 // What responses do to the send queue: acknowledgement, READ data, atomic results, credits.
+#include <algorithm>
 #include <cstring>
 
 #include "transport/requester.hpp"
@@ -95,7 +96,7 @@ bool Requester::acknowledge(Instant now, std::uint64_t acked) {
     una_ = wqe.end();
     complete_head();
   }
-  if (una_ != was) note_progress(now);
+  if (una_ != was) note_progress(now, una_ - was);
   return blocked;
 }
 
@@ -160,7 +161,7 @@ void Requester::on_read_response(Instant now, std::uint64_t sequence, const wire
     --rd_atomic_outstanding_;
     complete_head();
   }
-  note_progress(now);
+  note_progress(now, 1);
 }
 
 void Requester::on_atomic_response(Instant now, std::uint64_t sequence,
@@ -185,7 +186,7 @@ void Requester::on_atomic_response(Instant now, std::uint64_t sequence,
   ++una_;
   --rd_atomic_outstanding_;
   complete_head();
-  note_progress(now);
+  note_progress(now, 1);
 }
 
 /// End-to-end credits (IBTA 9.7.7.2). Finite ones limit messages that take a receive WR; once the
@@ -216,8 +217,11 @@ void Requester::complete_head() {
   context_.complete(*context_.send_cq, wc, false);
 }
 
-/// una_ has moved: retry counts start anew, the timer too, and nothing acknowledged is sent again.
-void Requester::note_progress(Instant now) {
+/// una_ has moved by so many packets: the window grows by an eighth of them, retry counts start
+/// anew, the timer too, and nothing acknowledged is sent again.
+void Requester::note_progress(Instant now, std::uint64_t packets) {
+  if (window_ < kWindow) [[unlikely]]
+    window_ = std::min(kWindow, window_ + (packets + 7) / 8);
   retries_left_ = retry_cnt_;
   rnr_retries_left_ = rnr_retry_;
   recovering_ = false;

@@ -1,4 +1,6 @@
 // Loss and refusal: NAKs, implied NAKs, RNR waits, the local ACK timeout, and giving up.
+#include <algorithm>
+
 #include "transport/requester.hpp"
 
 namespace roce::transport {
@@ -88,9 +90,14 @@ void Requester::go_back(Instant now) {
   }
   --retries_left_;
   recovering_ = true;
-  ++context_.counters.roce_slow_restart;
-  restart();
+  slow_restart();
   if (ack_timeout_.ns() != 0) ack_deadline_ = now + ack_timeout_;
+}
+
+void Requester::slow_restart() {
+  ++context_.counters.roce_slow_restart;
+  window_ = std::max(kLeastWindow, std::min(window_, sent_ - una_) / 2);
+  restart();
 }
 
 void Requester::restart() {
@@ -119,8 +126,7 @@ void Requester::on_timeout(Instant now) {
   --retries_left_;
   // A NAK that comes after this may speak of the resend, and then deserves another one.
   recovering_ = false;
-  ++context_.counters.roce_slow_restart;
-  restart();
+  slow_restart();
   ack_deadline_ = now + ack_timeout_;
 }
 

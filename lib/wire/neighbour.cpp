@@ -61,6 +61,11 @@ bool is_v6_multicast(const IpAddress& ip) {
   return ip.bytes[0] == 0xff;
 }
 
+/// Multicast, reserved or broadcast: nobody's own address (RFC 1122, 3.2.1.3).
+bool is_v4_group(const IpAddress& ip) {
+  return ip.is_v4() && ip.bytes[12] >= 224;
+}
+
 std::optional<NeighbourMessage> parse_arp(const LinkLayer& link) {
   if (link.payload.size() < sizeof(ArpPacket)) return std::nullopt;
   const auto& arp = *view_as<ArpPacket>(link.payload.data());
@@ -113,8 +118,10 @@ std::optional<NeighbourMessage> parse_discovery(const Ipv6Header& ip,
   if (header.code != 0 || (!asks && header.type != NeighbourDiscovery::kAdvertisement))
     return std::nullopt;
   const IpAddress target = v6_address(header.target);
-  // A mapped address on the wire would be taken for IPv4 later on (RFC 4291, 2.5.5.2).
-  if (is_v6_multicast(target) || target.is_v4() || source.is_v4() || destination.is_v4())
+  // Nobody speaks as a group (RFC 4291, 2.7); a mapped address on the wire would be taken for IPv4
+  // later on (2.5.5.2).
+  if (is_v6_multicast(target) || is_v6_multicast(source) || target.is_v4() || source.is_v4() ||
+      destination.is_v4())
     return std::nullopt;
   bool bad = false;
   const auto mac =
@@ -199,7 +206,7 @@ std::size_t build_discovery(std::span<std::byte> slot, const NeighbourSelf& self
 
 bool NeighbourMessage::teaches() const {
   return sender_mac && !sender_mac->is_multicast() && *sender_mac != MacAddress{} &&
-         sender != kNone4 && sender != kNone6 && !is_v6_multicast(sender);
+         sender != kNone4 && sender != kNone6 && !is_v6_multicast(sender) && !is_v4_group(sender);
 }
 
 std::optional<NeighbourMessage> parse_neighbour(std::span<const std::byte> frame) {

@@ -182,7 +182,10 @@ class Runner:
             figures["recovery"] = moved
             if figures["lost"] == 0:
                 raise Failed("netem lost nothing")
-            if not moved:
+            # An ACK that is lost is made good by the next one, without a trace at the responder.
+            heals_unseen = (row.role == "server" and row.loss == "in"
+                            and row.test.split("_")[0] in ("write", "send"))
+            if not moved and not heals_unseen:
                 raise Failed(f"{figures['lost']} packets lost, but no counter of ours moved")
         if row.peer == "verbs":
             figures["validation"] = side["runs"][0]["validation"]
