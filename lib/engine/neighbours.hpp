@@ -33,6 +33,9 @@ class Neighbours {
   [[nodiscard]] std::optional<MacAddress> resolve(InterfaceId id, const IpAddress& destination,
                                                   Instant now);
 
+  /// See Worker::add_neighbour().
+  void add(InterfaceId id, const IpAddress& destination, const MacAddress& mac);
+
   /// Takes a frame that parse() found to be no RoCE packet.
   void on_frame(Instant now, wire::Verdict verdict, std::span<const std::byte> frame);
 

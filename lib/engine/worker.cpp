@@ -95,6 +95,10 @@ std::optional<MacAddress> Worker::resolve(InterfaceId id, const IpAddress& desti
   return core_->neighbours.resolve(id, destination, now);
 }
 
+void Worker::add_neighbour(InterfaceId id, const IpAddress& destination, const MacAddress& mac) {
+  core_->neighbours.add(id, destination, mac);
+}
+
 bool Worker::turn(Instant now) {
   return core_->turn(now);
 }

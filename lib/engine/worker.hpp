@@ -60,6 +60,9 @@ class Worker {
   /// requests went unanswered.
   [[nodiscard]] std::optional<MacAddress> resolve(InterfaceId id, const IpAddress& destination,
                                                   Instant now);
+  /// Tells the MAC of destination for good: it is never asked for and what others say of it is not
+  /// believed. For closed networks whose hosts are known.
+  void add_neighbour(InterfaceId id, const IpAddress& destination, const MacAddress& mac);
 
   /// One turn (see the design's eight steps). Returns whether it received or sent anything.
   bool turn(Instant now);

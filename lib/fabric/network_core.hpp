@@ -1,0 +1,196 @@
+// Network::Core: the state behind a Network. Known to the sources of this module only. Ports of
+// hosts and switches are alike on the wire and stand in one array; what only switches have stands
+// beside.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/prng.hpp"
+#include "engine/deadline_queue.hpp"
+#include "fabric/classify.hpp"
+#include "fabric/egress.hpp"
+#include "fabric/event_queue.hpp"
+#include "fabric/frame_pool.hpp"
+#include "fabric/host_nic.hpp"
+#include "fabric/network.hpp"
+#include "fabric/switch_buffer.hpp"
+
+namespace roce::fabric {
+
+[[nodiscard]] constexpr std::uint8_t bit_of(std::size_t priority) {
+  return static_cast<std::uint8_t>(1u << priority);
+}
+[[nodiscard]] constexpr bool is_switch(NodeId node) {
+  return (node & 1) != 0;
+}
+
+/// What a port is on the wire.
+struct Port {
+  Egress egress;
+  SimTime busy_until;     ///< its transmitter's
+  bool tx_armed = false;  ///< a TX_DONE is under way
+  bool up = true;
+  bool faulty = false;  ///< some fault rule looks at what it sends
+  Tap* tap = nullptr;
+  PortId peer = kNone;
+  NodeId node = 0;
+  std::uint32_t index = 0;  ///< among the node's ports
+  Serialiser line;
+  Picoseconds delay = 0;
+  SimTime went_down{-1};
+
+  // Flow control: towards the peer ...
+  std::uint8_t xoff = 0;        ///< classes that we have stopped
+  std::uint8_t storm = 0;       ///< classes that an injected storm stops
+  std::uint8_t pfc_due = 0;     ///< classes of which the next PFC frame speaks
+  std::uint8_t pfc_unsaid = 0;  ///< classes that found no frame to be told with
+  bool refresh_armed = false;
+  std::uint16_t quanta = 0xffff;
+  Picoseconds refresh = 0;
+  // ... and from it.
+  std::uint8_t honours = 0;
+  std::uint8_t ignores = 0;      ///< classes whose pauses a watchdog overrides
+  std::uint8_t pause_armed = 0;  ///< classes with a PAUSE_END under way
+  Picoseconds response = 0;
+  std::array<SimTime, kPriorities> pause_until{};
+  std::array<SimTime, kPriorities> pause_began{};
+  LinkConfig link{};
+};
+
+/// What a switch keeps of each of its ports.
+struct SwitchPort {
+  std::array<IngressClass, kPriorities> ingress{};
+  std::uint64_t headroom_limit = 0;
+  std::array<SimTime, kPriorities> queue_since{};  ///< last change of the queue, for the histogram
+  // Watchdog, by priority.
+  std::array<SimTime, kPriorities> stalled_since{};
+  std::array<SimTime, kPriorities> calm_since{};
+  std::uint8_t stalled = 0, calm = 0, storming = 0;
+};
+
+struct Route {
+  std::uint32_t first = 0;  ///< in Switch::next_hops
+  std::uint32_t count = 0;
+};
+
+struct Switch {
+  explicit Switch(const SwitchConfig& c) : config(c), prng(1) {}
+  SwitchConfig config;
+  SwitchBuffer buffer;
+  Prng prng;
+  std::uint32_t salt = 0;     ///< of ECMP
+  std::vector<Route> routes;  ///< by destination host
+  std::vector<PortId> next_hops;
+  std::vector<PortId> ports;
+  bool watchdog_armed = false;
+};
+
+struct Host {
+  Host(HostConfig c, engine::PortInfo info, Network::Core& core, HostId id)
+      : config(std::move(c)), nic(core, id, std::move(info)) {}
+  HostConfig config;
+  HostNic nic;
+  engine::Worker* worker = nullptr;
+  HostApplication* application = nullptr;
+  PortId port = kNone;
+  bool ready = false;  ///< stands in Core::ready_hosts
+  bool wake_armed = false;
+  // A slow reader's buffer.
+  EgressQueue rx_buffer;
+  std::array<std::uint64_t, kPriorities> rx_bytes{};
+  std::uint64_t rx_limit = 0;
+  Serialiser drain;
+  bool draining = false;
+};
+
+class Network::Core {
+ public:
+  explicit Core(const NetworkConfig& network_config);
+
+  // build.cpp
+  [[nodiscard]] Result<void> build();
+  [[nodiscard]] std::string node_name(NodeId node) const;
+  [[nodiscard]] const std::vector<PortId>& ports_of(NodeId node) const;
+
+  // run.cpp
+  void run(SimTime end);
+  void dispatch(const Event& event);
+  void turn_host(HostId id);
+  void make_ready(HostId id);
+
+  // transmit.cpp
+  /// Starts the next frame when the transmitter is free, else sees to it that it starts then.
+  void kick(PortId id, Port& port);
+  void enqueue(PortId id, Port& port, FrameIndex frame, std::uint8_t priority);
+  void launch(PortId id, Port& port, FrameIndex frame, std::uint8_t priority);
+  void put_on_wire(PortId id, Port& port, FrameIndex frame);
+  void drop(PortId id, FrameIndex frame, std::uint8_t priority, DropCause cause);
+  /// Adds to the histogram what the queue was since its last change, before it changes.
+  void note_queue(PortId id, const Port& port, std::uint8_t priority);
+
+  // receive.cpp
+  void arrive(PortId id, FrameIndex frame);
+  void deliver(Host& host, HostId id, PortId port, FrameIndex frame);
+  void drain(HostId id);
+  void wake_for_rx(HostId id);
+  void forward(PortId in, FrameIndex frame);
+  [[nodiscard]] bool store(Switch& sw, PortId in, PortId out, FrameIndex frame);
+  /// Frees what a frame occupied in the switch that it leaves.
+  void release(const FrameMeta& meta, Switch& sw);
+  /// False when the frame is not to be sent after all.
+  [[nodiscard]] bool mark(PortId id, FrameIndex frame, Switch& sw);
+
+  // flow_control.cpp
+  void stop_peer(PortId id, std::uint8_t classes);
+  void resume_peer(PortId id, std::uint8_t classes);
+  void send_pfc(PortId id, Port& port);
+  void receive_pfc(PortId id, FrameIndex frame);
+  void obey_pfc(PortId id, FrameIndex frame);
+  void pause(PortId id, Port& port, std::uint8_t priority, std::uint32_t quanta);
+  void unpause(PortId id, Port& port, std::uint8_t priority);
+  void end_pause(PortId id, std::uint8_t priority);
+  void refresh_pfc(PortId id);
+
+  // watchdog.cpp
+  void arm_watchdog(NodeId node);
+  void watch(SwitchId id);
+  [[nodiscard]] bool watch_queue(Switch& sw, PortId id, std::uint8_t priority);
+  void begin_storm(Switch& sw, PortId id, std::uint8_t priority);
+  void end_storm(PortId id, std::uint8_t priority);
+
+  [[nodiscard]] Switch& switch_of(NodeId node) { return switches[node >> 1]; }
+  [[nodiscard]] Host& host_of_node(NodeId node) { return hosts[node >> 1]; }
+
+  NetworkConfig config;
+  SimTime now;
+  bool stopping = false;
+  bool built = false;
+  std::uint64_t hops = 0;
+  std::uint64_t happened = 0;
+  EventQueue events;
+  FramePool pool;
+  std::vector<Port> ports;
+  std::vector<PortCounters> counters;
+  std::vector<SwitchPort> switch_ports;                             ///< by port; unused for hosts'
+  std::vector<std::array<QueueHistogram, kPriorities>> histograms;  ///< likewise; may be empty
+  std::deque<Switch> switches;
+  std::deque<Host> hosts;
+  std::vector<std::vector<PortId>> host_ports;
+  std::vector<HostId> ready_hosts;  ///< to be turned before the next event
+  std::size_t ready_at = 0;
+  engine::DeadlineQueue host_timers{0};
+
+ private:
+  [[nodiscard]] Result<void> check() const;
+  void configure_host(HostId id);
+  [[nodiscard]] Result<void> configure_switch(SwitchId id);
+  void find_routes();
+  [[nodiscard]] Route route_to(HostId host, SwitchId id, const std::vector<std::uint32_t>& distance,
+                               std::map<std::vector<PortId>, Route>& known);
+};
+
+}  // namespace roce::fabric
