@@ -37,10 +37,9 @@ void classify_ipv4(std::span<const std::byte> ip, FrameMeta& meta) {
   const auto& header = *view_as<Ipv4Header>(ip.data());
   const std::size_t bytes = (header.version_ihl & 0x0fu) * 4u;
   if (header.version_ihl >> 4 != 4 || bytes < sizeof(Ipv4Header) || bytes > ip.size()) return;
-  meta.dscp = header.tos >> 2;
-  meta.ecn = header.tos & 3;
+  meta.traffic_class = header.tos;
   meta.is_v6 = false;
-  meta.l3_at = static_cast<std::uint8_t>(meta.pcp == 0xff ? 14 : 18);
+  meta.l3_at = static_cast<std::uint8_t>(meta.pcp == FrameMeta::kUntagged ? 14 : 18);
   const std::uint64_t addresses = load(ip.data() + offsetof(Ipv4Header, source), 8);
   const std::uint64_t rest =
       header.is_fragment() ? header.protocol : ports(ip.subspan(bytes), header.protocol);
@@ -51,10 +50,9 @@ void classify_ipv6(std::span<const std::byte> ip, FrameMeta& meta) {
   if (ip.size() < sizeof(Ipv6Header)) return;
   const auto& header = *view_as<Ipv6Header>(ip.data());
   if (header.version_class_flow.get() >> 28 != 6) return;
-  meta.dscp = header.traffic_class() >> 2;
-  meta.ecn = header.traffic_class() & 3;
+  meta.traffic_class = header.traffic_class();
   meta.is_v6 = true;
-  meta.l3_at = static_cast<std::uint8_t>(meta.pcp == 0xff ? 14 : 18);
+  meta.l3_at = static_cast<std::uint8_t>(meta.pcp == FrameMeta::kUntagged ? 14 : 18);
   std::uint64_t hash = 0;
   const std::byte* addresses = ip.data() + offsetof(Ipv6Header, source);
   for (std::size_t at = 0; at < 32; at += 8) hash = mix(hash ^ load(addresses + at, 8));
@@ -74,11 +72,11 @@ std::uint32_t host_of(const MacAddress& mac) {
 }
 
 void classify(std::span<const std::byte> frame, FrameMeta& meta) {
-  meta.length = static_cast<std::uint32_t>(frame.size());
+  meta.length = static_cast<std::uint16_t>(frame.size());
   meta.destination = kNone;
   meta.flow_hash = 0;
-  meta.dscp = meta.ecn = meta.l3_at = 0;
-  meta.pcp = 0xff;
+  meta.traffic_class = meta.l3_at = 0;
+  meta.pcp = FrameMeta::kUntagged;
   meta.is_v6 = meta.flow_control = false;
   if (frame.size() < sizeof(EthernetHeader)) return;
   const auto& ethernet = *view_as<EthernetHeader>(frame.data());
@@ -114,7 +112,7 @@ void mark_congestion(std::byte* frame, FrameMeta& meta) {
     ip.checksum.set(static_cast<std::uint16_t>(~sum));
     ip.tos = tos;
   }
-  meta.ecn = 3;
+  meta.traffic_class |= 3;
 }
 
 }  // namespace roce::fabric

@@ -26,13 +26,13 @@ void mark_congestion(std::byte* frame, FrameMeta& meta);
 
 /// RFC 3168: ECN-capable transport, marked or not.
 [[nodiscard]] inline bool is_ect(const FrameMeta& meta) {
-  return meta.ecn != 0;
+  return meta.ecn() != 0;
 }
 
 /// The priority that a map gives a frame.
 [[nodiscard]] inline std::uint8_t priority_of(const PriorityMap& map, const FrameMeta& meta) {
-  if (map.trust == TrustMode::DSCP && meta.l3_at != 0) return map.dscp[meta.dscp];
-  return meta.pcp == 0xff ? std::uint8_t{0} : map.pcp[meta.pcp];
+  if (map.trust == TrustMode::DSCP && meta.l3_at != 0) return map.dscp[meta.dscp()];
+  return meta.pcp == FrameMeta::kUntagged ? std::uint8_t{0} : map.pcp[meta.pcp];
 }
 
 }  // namespace roce::fabric

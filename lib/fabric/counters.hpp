@@ -24,16 +24,16 @@ inline constexpr std::size_t kDropCauses = static_cast<std::size_t>(DropCause::R
 [[nodiscard]] const char* name_of(DropCause cause);
 
 /// Of one port and priority. Bytes are without FCS.
-struct PriorityCounters {
+struct alignas(64) PriorityCounters {
   std::uint64_t tx_packets = 0, tx_bytes = 0;
   std::uint64_t rx_packets = 0, rx_bytes = 0;
-  std::uint64_t ecn_marked = 0;  ///< made CE when leaving this port
+  std::uint64_t max_queue_bytes = 0;  ///< of the egress queue
+  std::uint64_t ecn_marked = 0;       ///< made CE when leaving this port
   std::array<std::uint64_t, kDropCauses> drops{};
   std::uint64_t rx_pause = 0, tx_pause = 0;  ///< PFC frames that paused, refreshes included
   std::uint64_t rx_xon = 0, tx_xon = 0;
   Picoseconds paused = 0;  ///< time that this port was not allowed to send
   std::uint64_t storms_detected = 0, storms_restored = 0;
-  std::uint64_t max_queue_bytes = 0;     ///< of the egress queue
   std::uint64_t max_headroom_bytes = 0;  ///< used of the ingress headroom
 
   [[nodiscard]] std::uint64_t dropped() const {

@@ -13,31 +13,20 @@
 
 namespace roce::fabric {
 
-/// Frames in the order in which they came, linked through their metas.
 struct EgressQueue {
-  FrameIndex head = kNone;
-  FrameIndex tail = kNone;
+  FrameList frames;
   std::uint64_t bytes = 0;
   std::int64_t deficit = 0;  ///< wire bytes that weighted round robin still owes it
-  std::int64_t quantum = 0;  ///< wire bytes a round; 0: strict
+  std::int64_t quantum = 0;  ///< wire bytes a round
 
-  [[nodiscard]] bool empty() const { return head == kNone; }
+  [[nodiscard]] bool empty() const { return frames.empty(); }
   void push(FramePool& pool, FrameIndex frame) {
-    FrameMeta& meta = pool.meta(frame);
-    meta.next = kNone;
-    if (tail == kNone)
-      head = frame;
-    else
-      pool.meta(tail).next = frame;
-    tail = frame;
-    bytes += meta.length;
+    pool.push(frames, frame);
+    bytes += pool.meta(frame).length;
   }
   FrameIndex pop(FramePool& pool) {
-    const FrameIndex frame = head;
-    const FrameMeta& meta = pool.meta(frame);
-    head = meta.next;
-    if (head == kNone) tail = kNone;
-    bytes -= meta.length;
+    const FrameIndex frame = pool.pop(frames);
+    bytes -= pool.meta(frame).length;
     return frame;
   }
 };
@@ -93,7 +82,7 @@ class Egress {
     for (;;) {
       EgressQueue& queue = queues[turn_];
       if ((mask & (1u << turn_)) != 0) {
-        const std::int64_t cost = pool.meta(queue.head).length + kWireOverheadBytes;
+        const std::int64_t cost = pool.meta(queue.frames.head).length + kWireOverheadBytes;
         if (queue.deficit >= cost) {
           queue.deficit -= cost;
           return turn_;

@@ -2,7 +2,8 @@
 // for first. Owned by a network. It never calls anything and allocates only to grow.
 //
 // A 4-ary heap of plain structs: half the depth of a binary one, and the four children that a pop
-// compares lie on two cache lines.
+// compares lie on two cache lines. A pop leaves the root empty: what happens then mostly asks for
+// another event, which sinks from there, instead of the last one being sunk and the new one raised.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,8 @@ namespace roce::fabric {
 
 enum class EventKind : std::uint8_t {
   TX_DONE,      ///< target: port; its transmitter is free
-  ARRIVE,       ///< target: port; argument: frame, whose last bit is there
+  ARRIVE,       ///< target: port that sent; the first of its frames on the wire has arrived
+  ARRIVE_LATE,  ///< target: port that receives; argument: frame that came by itself
   PFC_EFFECT,   ///< target: port; argument: flow-control frame, which it obeys from now on
   PAUSE_END,    ///< target: port
   PFC_REFRESH,  ///< target: port
@@ -38,15 +40,20 @@ class EventQueue {
  public:
   explicit EventQueue(std::size_t reserve = 4096) { heap_.reserve(reserve); }
 
-  [[nodiscard]] bool empty() const { return heap_.empty(); }
-  [[nodiscard]] std::size_t size() const { return heap_.size(); }
+  [[nodiscard]] bool empty() const { return size() == 0; }
+  [[nodiscard]] std::size_t size() const { return heap_.size() - (hole_ ? 1 : 0); }
   /// Must not be empty.
-  [[nodiscard]] SimTime earliest() const { return heap_.front().time; }
-  /// Events that were ever asked for.
-  [[nodiscard]] std::uint64_t pushed() const { return order_; }
+  [[nodiscard]] SimTime earliest() {
+    close();
+    return heap_.front().time;
+  }
 
   void push(SimTime time, EventKind kind, std::uint32_t target, std::uint32_t argument = 0) {
     const Event event{time, order_++ << 8 | static_cast<std::uint64_t>(kind), target, argument};
+    if (hole_) {
+      hole_ = false;
+      return sink(event);
+    }
     std::size_t at = heap_.size();
     heap_.push_back(event);
     while (at > 0) {
@@ -60,16 +67,23 @@ class EventQueue {
 
   /// Takes the earliest; must not be empty.
   Event pop() {
-    const Event top = heap_.front();
-    const Event last = heap_.back();
-    heap_.pop_back();
-    if (!heap_.empty()) sink(last);
-    return top;
+    close();
+    hole_ = true;
+    return heap_.front();
   }
 
  private:
   [[nodiscard]] static bool before(const Event& a, const Event& b) {
     return a.time.ps != b.time.ps ? a.time.ps < b.time.ps : a.order_kind < b.order_kind;
+  }
+
+  /// Fills the root that a pop left empty.
+  void close() {
+    if (!hole_) return;
+    hole_ = false;
+    const Event last = heap_.back();
+    heap_.pop_back();
+    if (!heap_.empty()) sink(last);
   }
 
   /// Puts event where the root was.
@@ -93,6 +107,7 @@ class EventQueue {
 
   std::vector<Event> heap_;
   std::uint64_t order_ = 0;
+  bool hole_ = false;  ///< the root has been taken
 };
 
 }  // namespace roce::fabric

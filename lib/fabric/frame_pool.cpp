@@ -11,6 +11,8 @@ std::byte* map(std::size_t bytes) {
   void* base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ROCE_CHECK(base != MAP_FAILED);
+  // Where the kernel grants them: frames lie far apart, and a TLB miss each costs more than a hop.
+  (void)::madvise(base, bytes, MADV_HUGEPAGE);
   return static_cast<std::byte*>(base);
 }
 

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "fabric/sim_time.hpp"
 #include "wire/build.hpp"
 
 namespace roce::fabric {
@@ -19,20 +20,32 @@ using FrameIndex = std::uint32_t;
 inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
 /// What a frame is to the fabric: read once from its bytes when it enters, kept beside them.
-struct FrameMeta {
-  FrameIndex next = kNone;            ///< in a queue
-  std::uint32_t length = 0;           ///< bytes without FCS
+struct alignas(32) FrameMeta {
+  SimTime arrives;                    ///< while it is on a wire
+  FrameIndex next = kNone;            ///< in a queue or on a wire
   std::uint32_t destination = kNone;  ///< host that the destination MAC names; kNone: not one
   std::uint32_t flow_hash = 0;        ///< of the five-tuple; of the MACs when it has none
   std::uint32_t in_port = kNone;      ///< of the switch that it is in
-  std::uint32_t charge = 0;           ///< buffer bytes that it occupies there
-  std::uint8_t dscp = 0;
-  std::uint8_t ecn = 0;       ///< RFC 3168 code point; 0 when it is no IP packet
-  std::uint8_t pcp = 0xff;    ///< 0xff: untagged
+  std::uint16_t length = 0;           ///< bytes without FCS
+  std::uint8_t traffic_class = 0;     ///< DSCP 6 bits, ECN 2; 0 when it is no IP packet
+  std::uint8_t pcp = kUntagged;
   std::uint8_t l3_at = 0;     ///< offset of the IP header; 0: no IP packet
   std::uint8_t priority = 0;  ///< class of the queue that it is or was last in
   bool is_v6 = false;
   bool flow_control = false;  ///< PAUSE or PFC: ends at the port that receives it
+
+  static constexpr std::uint8_t kUntagged = 0xff;
+  [[nodiscard]] std::uint8_t dscp() const { return traffic_class >> 2; }
+  /// RFC 3168 code point.
+  [[nodiscard]] std::uint8_t ecn() const { return traffic_class & 3; }
+};
+static_assert(sizeof(FrameMeta) == 32);
+
+/// Frames one behind the other, linked through their metas.
+struct FrameList {
+  FrameIndex head = kNone;
+  FrameIndex tail = kNone;
+  [[nodiscard]] bool empty() const { return head == kNone; }
 };
 
 class FramePool {
@@ -67,6 +80,22 @@ class FramePool {
   }
   [[nodiscard]] std::span<const std::byte> view(FrameIndex frame) const {
     return {data(frame), meta_[frame].length};
+  }
+
+  void push(FrameList& list, FrameIndex frame) {
+    meta_[frame].next = kNone;
+    if (list.tail == kNone)
+      list.head = frame;
+    else
+      meta_[list.tail].next = frame;
+    list.tail = frame;
+  }
+  /// The list must not be empty.
+  FrameIndex pop(FrameList& list) {
+    const FrameIndex frame = list.head;
+    list.head = meta_[frame].next;
+    if (list.head == kNone) list.tail = kNone;
+    return frame;
   }
 
   [[nodiscard]] std::uint32_t capacity() const { return static_cast<std::uint32_t>(meta_.size()); }

@@ -29,14 +29,11 @@ HostNic::HostNic(Network::Core& core, HostId host, engine::PortInfo info)
 
 std::size_t HostNic::rx_burst(Instant /*now*/, std::span<Frame> out) {
   std::size_t n = 0;
-  for (; n < out.size() && rx_head_ != kNone; ++n) {
-    const FrameIndex index = rx_head_;
-    const FrameMeta& meta = core_.pool.meta(index);
-    rx_head_ = meta.next;
-    out[n] = frame_at(core_.pool, index, meta.length);
-    counters_.ibytes += meta.length;
+  for (; n < out.size() && !rx_.empty(); ++n) {
+    const FrameIndex index = core_.pool.pop(rx_);
+    out[n] = frame_at(core_.pool, index, core_.pool.meta(index).length);
+    counters_.ibytes += out[n].length;
   }
-  if (rx_head_ == kNone) rx_tail_ = kNone;
   rx_count_ -= static_cast<std::uint32_t>(n);
   counters_.ipackets += n;
   return n;
@@ -98,12 +95,7 @@ bool HostNic::push_rx(FrameIndex frame) {
     return false;
   }
   ++rx_count_;
-  core_.pool.meta(frame).next = kNone;
-  if (rx_tail_ == kNone)
-    rx_head_ = frame;
-  else
-    core_.pool.meta(rx_tail_).next = frame;
-  rx_tail_ = frame;
+  core_.pool.push(rx_, frame);
   return true;
 }
 

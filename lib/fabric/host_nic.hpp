@@ -38,8 +38,7 @@ class HostNic final : public engine::PacketIo {
   Network::Core& core_;
   HostId host_;
   engine::PortInfo info_;
-  FrameIndex rx_head_ = kNone;
-  FrameIndex rx_tail_ = kNone;
+  FrameList rx_;
   std::uint32_t rx_count_ = 0;
   std::uint32_t queued_ = 0;  ///< in the transmit queues
   std::uint32_t lent_ = 0;

@@ -89,6 +89,13 @@ void Network::attach(HostId host, engine::Worker& worker, HostApplication* appli
   core_->make_ready(host);
 }
 
+void Network::attach(HostId host, HostApplication& application) {
+  ROCE_CHECK(core_->built);
+  core_->hosts.at(host).worker = nullptr;
+  core_->hosts.at(host).application = &application;
+  core_->make_ready(host);
+}
+
 void Network::introduce(HostId host, std::span<const HostId> others) {
   engine::Worker* worker = core_->hosts.at(host).worker;
   ROCE_CHECK(worker != nullptr);

@@ -71,6 +71,8 @@ class Network {
   /// The worker is turned when a frame came, when the NIC has room again and when its deadline has
   /// come. application: stepped after each turn; may be null.
   void attach(HostId host, engine::Worker& worker, HostApplication* application = nullptr);
+  /// The same for a host without a worker, whose application reads and writes frames itself.
+  void attach(HostId host, HostApplication& application);
   /// Tells a worker the MACs of other hosts' addresses, so that it never has to ask.
   void introduce(HostId host, std::span<const HostId> others);
   /// Asks for a turn of the host's worker and a step of its application now; after posting from

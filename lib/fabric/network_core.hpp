@@ -31,6 +31,7 @@ namespace roce::fabric {
 /// What a port is on the wire.
 struct Port {
   Egress egress;
+  FrameList flight;       ///< frames on the wire, the first to arrive first
   SimTime busy_until;     ///< its transmitter's
   bool tx_armed = false;  ///< a TX_DONE is under way
   bool up = true;
@@ -133,6 +134,7 @@ class Network::Core {
   void note_queue(PortId id, const Port& port, std::uint8_t priority);
 
   // receive.cpp
+  void arrive_in_order(PortId from);
   void arrive(PortId id, FrameIndex frame);
   void deliver(Host& host, HostId id, PortId port, FrameIndex frame);
   void drain(HostId id);

@@ -16,6 +16,15 @@ std::uint32_t choose(std::uint32_t hash, std::uint32_t salt, std::uint32_t n) {
 
 }  // namespace
 
+/// The first of a port's frames on the wire; its event is then the next one's.
+void Network::Core::arrive_in_order(PortId from) {
+  Port& sender = ports[from];
+  const FrameIndex frame = pool.pop(sender.flight);
+  if (!sender.flight.empty())
+    events.push(pool.meta(sender.flight.head).arrives, EventKind::ARRIVE, from);
+  arrive(sender.peer, frame);
+}
+
 void Network::Core::arrive(PortId id, FrameIndex frame) {
   Port& port = ports[id];
   const FrameMeta& meta = pool.meta(frame);
@@ -65,8 +74,8 @@ void Network::Core::drain(HostId id) {
   if (!host.nic.push_rx(frame)) drop(host.port, frame, meta.priority, DropCause::RX_OVERFLOW);
   host.draining = !host.rx_buffer.empty();
   if (host.draining)
-    events.push(now + host.drain.time(pool.meta(host.rx_buffer.head).length), EventKind::HOST_DRAIN,
-                id);
+    events.push(now + host.drain.time(pool.meta(host.rx_buffer.frames.head).length),
+                EventKind::HOST_DRAIN, id);
   wake_for_rx(id);
 }
 
@@ -108,15 +117,15 @@ bool Network::Core::store(Switch& sw, PortId in, PortId out, FrameIndex frame) {
   FrameMeta& meta = pool.meta(frame);
   const std::uint8_t priority = meta.priority;
   meta.in_port = in;
-  meta.charge = sw.buffer.cell().charge(meta.length);
+  const std::uint32_t charge = sw.buffer.cell().charge(meta.length);
   if ((sw.config.pfc.lossless & bit_of(priority)) == 0) {
-    if (sw.buffer.admit_lossy(ports[out].egress.queues[priority].bytes, meta.charge)) return true;
+    if (sw.buffer.admit_lossy(ports[out].egress.queues[priority].bytes, charge)) return true;
     drop(out, frame, priority, DropCause::BUFFER);
     return false;
   }
   SwitchPort& ingress = switch_ports[in];
   IngressClass& here = ingress.ingress[priority];
-  const Admission admission = sw.buffer.admit_lossless(here, meta.charge, ingress.headroom_limit);
+  const Admission admission = sw.buffer.admit_lossless(here, charge, ingress.headroom_limit);
   if (admission == Admission::SHARED) return true;
   stop_peer(in, bit_of(priority));
   if (admission == Admission::REFUSED) {
@@ -130,9 +139,10 @@ bool Network::Core::store(Switch& sw, PortId in, PortId out, FrameIndex frame) {
 
 void Network::Core::release(const FrameMeta& meta, Switch& sw) {
   const std::uint8_t bit = bit_of(meta.priority);
-  if ((sw.config.pfc.lossless & bit) == 0) return sw.buffer.release_lossy(meta.charge);
+  const std::uint32_t charge = sw.buffer.cell().charge(meta.length);
+  if ((sw.config.pfc.lossless & bit) == 0) return sw.buffer.release_lossy(charge);
   IngressClass& here = switch_ports[meta.in_port].ingress[meta.priority];
-  sw.buffer.release_lossless(here, meta.charge);
+  sw.buffer.release_lossless(here, charge);
   if ((ports[meta.in_port].xoff & bit) != 0 &&
       sw.buffer.may_resume(here, sw.config.pfc.xon_offset_bytes))
     resume_peer(meta.in_port, bit);
@@ -150,7 +160,7 @@ bool Network::Core::mark(PortId id, FrameIndex frame, Switch& sw) {
     if (!sw.prng.chance(line->pmax * share)) return true;
   }
   if (is_ect(meta)) {
-    if (meta.ecn != 3) {
+    if (meta.ecn() != 3) {
       mark_congestion(pool.data(frame), meta);
       ++counters[id].priority[meta.priority].ecn_marked;
     }

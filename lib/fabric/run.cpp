@@ -37,6 +37,8 @@ void Network::Core::dispatch(const Event& event) {
       return kick(event.target, port);
     }
     case EventKind::ARRIVE:
+      return arrive_in_order(event.target);
+    case EventKind::ARRIVE_LATE:
       return arrive(event.target, event.argument);
     case EventKind::PFC_EFFECT:
       return obey_pfc(event.target, event.argument);
@@ -56,7 +58,7 @@ void Network::Core::dispatch(const Event& event) {
 
 void Network::Core::make_ready(HostId id) {
   Host& host = hosts[id];
-  if (host.ready || host.worker == nullptr) return;
+  if (host.ready || (host.worker == nullptr && host.application == nullptr)) return;
   host.ready = true;
   ready_hosts.push_back(id);
 }
@@ -67,10 +69,10 @@ void Network::Core::turn_host(HostId id) {
   host.ready = false;
   bool busy = true;
   while (busy) {
-    busy = host.worker->turn(at);
+    busy = host.worker != nullptr && host.worker->turn(at);
     if (host.application != nullptr) busy |= host.application->step(at);
   }
-  Instant next = host.worker->next_deadline();
+  Instant next = host.worker != nullptr ? host.worker->next_deadline() : Instant::never();
   if (host.application != nullptr) next = std::min(next, host.application->next_step());
   // What is due already could not be done in this turn; time must not stand still for it.
   if (!next.is_never()) host_timers.set(id, std::max(next, at + Duration::nanoseconds(1)));

@@ -51,7 +51,7 @@ void Network::Core::launch(PortId id, Port& port, FrameIndex frame, std::uint8_t
 }
 
 void Network::Core::put_on_wire(PortId id, Port& port, FrameIndex frame) {
-  const FrameMeta& meta = pool.meta(frame);
+  FrameMeta& meta = pool.meta(frame);
   ++hops;
   const SimTime end = now + port.line.time(meta.length + kWireOverheadBytes);
   port.busy_until = end;
@@ -59,7 +59,9 @@ void Network::Core::put_on_wire(PortId id, Port& port, FrameIndex frame) {
     port.tap->on_frame(now, id, TapDirection::TX, pool.view(frame));
   if (!port.up) [[unlikely]]
     return drop(id, frame, meta.priority, DropCause::LINK_DOWN);
-  events.push(end + port.delay, EventKind::ARRIVE, port.peer, frame);
+  meta.arrives = end + port.delay;
+  if (port.flight.empty()) events.push(meta.arrives, EventKind::ARRIVE, id);
+  pool.push(port.flight, frame);
 }
 
 void Network::Core::drop(PortId id, FrameIndex frame, std::uint8_t priority, DropCause cause) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <catch2/catch.hpp>
 
+#include "base/check.hpp"
 #include "base/prng.hpp"
 
 namespace roce::test {
@@ -37,7 +37,7 @@ Qpn Endpoint::make_qp(std::uint32_t depth) {
   verbs::QpAttributes attributes;
   attributes.qp_state = verbs::QpState::INIT;
   attributes.qp_access_flags = kAllAccess & ~verbs::ACCESS_LOCAL_WRITE;
-  REQUIRE(worker.modify_qp(qpn, attributes));
+  ROCE_CHECK(worker.modify_qp(qpn, attributes).has_value());
   return qpn;
 }
 
@@ -58,7 +58,7 @@ void Endpoint::connect(Qpn qpn, const Endpoint& peer, Qpn peer_qpn, const FlowOp
   path.udp_source_port =
       options.source_port != 0 ? options.source_port : wire::udp_source_port(0, qpn, peer_qpn);
   rtr.path = path;
-  REQUIRE(worker.modify_qp(qpn, rtr));
+  ROCE_CHECK(worker.modify_qp(qpn, rtr).has_value());
   verbs::QpAttributes rts;
   rts.qp_state = verbs::QpState::RTS;
   rts.sq_psn = Psn{100};
@@ -66,7 +66,7 @@ void Endpoint::connect(Qpn qpn, const Endpoint& peer, Qpn peer_qpn, const FlowOp
   rts.timeout = options.timeout;
   rts.retry_cnt = 7;
   rts.rnr_retry = 7;
-  REQUIRE(worker.modify_qp(qpn, rts));
+  ROCE_CHECK(worker.modify_qp(qpn, rts).has_value());
 }
 
 void Endpoint::write_to(Endpoint& peer, const FlowOptions& options) {

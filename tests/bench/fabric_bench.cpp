@@ -1,0 +1,114 @@
+// What a hop costs: forwarding alone, and with real endpoints at both ends. Items are packet-hops:
+// frames times links crossed.
+//
+//   fabric_bench --benchmark_repetitions=5
+#include <benchmark/benchmark.h>
+
+#include <array>
+#include <cstring>
+#include <deque>
+
+#include "fabric/endpoints.hpp"
+#include "fabric/raw.hpp"
+#include "fabric/topology.hpp"
+
+namespace roce::bench {
+namespace {
+
+using namespace roce::fabric;
+
+/// Keeps its NIC busy with one frame over and over and throws away what comes. Only headers are
+/// written: what building a payload costs is not the fabric's.
+class Blaster final : public HostApplication {
+ public:
+  Blaster(Network& network, HostId host, HostId to, std::uint32_t length)
+      : port_(network.host_port(host)),
+        frame_(test::make_frame(host, to, {.length = length, .source_port = port_of(host)})) {
+    network.attach(host, *this);
+  }
+  bool step(Instant now) override {
+    std::array<engine::Frame, engine::kBurst> burst;
+    while (const std::size_t n = port_.rx_burst(now, burst)) port_.rx_release({burst.data(), n});
+    const std::size_t n = port_.tx_reserve(burst);
+    for (std::size_t i = 0; i < n; ++i) {
+      std::memcpy(burst[i].data, frame_.data(), 64);
+      burst[i].length = static_cast<std::uint32_t>(frame_.size());
+    }
+    return n > 0 && port_.tx_burst(now, {burst.data(), n}) > 0;
+  }
+
+ private:
+  static std::uint16_t port_of(HostId host) {
+    return static_cast<std::uint16_t>(0xc000 + host % 0x4000);
+  }
+  engine::PacketIo& port_;
+  std::vector<std::byte> frame_;
+};
+
+LeafSpineConfig clos(std::uint32_t hosts) {
+  LeafSpineConfig config;
+  config.leaves = hosts / 16;
+  config.spines = 8;
+  config.links_per_spine = 2;
+  config.hosts_per_leaf = 16;
+  config.network.frames = 1 << 17;
+  return config;
+}
+
+void report(benchmark::State& state, std::uint64_t hops, std::uint64_t events) {
+  state.SetItemsProcessed(static_cast<std::int64_t>(hops));
+  state.counters["events_per_hop"] = static_cast<double>(events) / static_cast<double>(hops);
+}
+
+/// Each host sends to the one half-way round: leaf, spine, leaf. Arguments: hosts, frame bytes.
+void forwarding(benchmark::State& state) {
+  const auto hosts = static_cast<std::uint32_t>(state.range(0));
+  Network network = leaf_spine(clos(hosts)).value();
+  std::deque<Blaster> blasters;
+  for (HostId host = 0; host < hosts; ++host)
+    blasters.emplace_back(network, host, (host + hosts / 2) % hosts,
+                          static_cast<std::uint32_t>(state.range(1)));
+  Instant end = Instant::from_ns(50'000);
+  network.run_until(end);
+  const std::uint64_t hops = network.packet_hops(), events = network.events();
+  for (auto _ : state) {
+    end = end + Duration::microseconds(2);
+    network.run_until(end);
+  }
+  report(state, network.packet_hops() - hops, network.events() - events);
+}
+BENCHMARK(forwarding)
+    ->Args({32, 64})
+    ->Args({32, 1100})
+    ->Args({32, 4150})
+    ->Args({256, 1100})
+    ->Args({1024, 1100})
+    ->MinTime(2.0);
+
+/// RC WRITEs of 64 KiB between real endpoints: leaf, spine, leaf; acknowledgements count as frames.
+void endpoints(benchmark::State& state) {
+  const auto hosts = static_cast<std::uint32_t>(state.range(0));
+  constexpr std::uint32_t kBytes = 64 << 10;
+  Network network = leaf_spine(clos(hosts)).value();
+  std::deque<test::Endpoint> all;
+  for (HostId host = 0; host < hosts; ++host) all.emplace_back(network, host, kBytes);
+  for (HostId host = 0; host < hosts; ++host)
+    all[host].write_to(all[(host + hosts / 2) % hosts],
+                       {.count = ~std::uint64_t{0},
+                        .bytes = kBytes,
+                        .source_port = static_cast<std::uint16_t>(0xc000 + host)});
+  Instant end = Instant::from_ns(50'000);
+  network.run_until(end);
+  const std::uint64_t hops = network.packet_hops(), events = network.events();
+  for (auto _ : state) {
+    end = end + Duration::microseconds(10);
+    network.run_until(end);
+  }
+  report(state, network.packet_hops() - hops, network.events() - events);
+}
+BENCHMARK(endpoints)->Arg(32)->Arg(256)->MinTime(2.0);
+
+}  // namespace
+}  // namespace roce::bench
+
+BENCHMARK_MAIN();
