@@ -96,9 +96,8 @@ void classify(std::span<const std::byte> frame, FrameMeta& meta) {
   meta.flow_control = type == kEtherFlowControl;
 }
 
-void mark_congestion(std::byte* frame, FrameMeta& meta) {
-  std::byte* l3 = frame + meta.l3_at;
-  if (meta.is_v6) {
+void set_congestion_experienced(std::byte* l3, bool is_v6) {
+  if (is_v6) {
     auto& word = view_as<Ipv6Header>(l3)->version_class_flow;
     word.set(word.get() | 3u << 20);
   } else {
@@ -112,7 +111,6 @@ void mark_congestion(std::byte* frame, FrameMeta& meta) {
     ip.checksum.set(static_cast<std::uint16_t>(~sum));
     ip.tos = tos;
   }
-  meta.traffic_class |= 3;
 }
 
 }  // namespace roce::fabric

@@ -20,9 +20,14 @@ namespace roce::fabric {
 /// belongs to queues and buffers.
 void classify(std::span<const std::byte> frame, FrameMeta& meta);
 
-/// Sets Congestion Experienced and mends the IPv4 checksum (RFC 1624); the ICRC does not cover
-/// either. The frame must be an IP packet.
-void mark_congestion(std::byte* frame, FrameMeta& meta);
+/// Sets Congestion Experienced in an IP header and mends the IPv4 checksum (RFC 1624); the ICRC
+/// does not cover either.
+void set_congestion_experienced(std::byte* l3, bool is_v6);
+/// The same for a frame, which must be an IP packet.
+inline void mark_congestion(std::byte* frame, FrameMeta& meta) {
+  set_congestion_experienced(frame + meta.l3_at, meta.is_v6);
+  meta.traffic_class |= 3;
+}
 
 /// RFC 3168: ECN-capable transport, marked or not.
 [[nodiscard]] inline bool is_ect(const FrameMeta& meta) {

@@ -24,6 +24,8 @@ enum class EventKind : std::uint8_t {
   HOST_WAKE,    ///< target: host
   HOST_DRAIN,   ///< target: host; its receive buffer has passed on a frame
   WATCHDOG,     ///< target: switch
+  FAULT_TIMER,  ///< target: port; it may hold frames back for too long
+  ACTION,       ///< argument: index of something scheduled
 };
 
 struct Event {

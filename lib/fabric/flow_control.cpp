@@ -71,7 +71,8 @@ void Network::Core::send_pfc(PortId id, Port& port) {
   control.class_enable = classes;
   for_each_class(classes, [&](std::uint8_t priority) {
     const bool stop = (stopped & bit_of(priority)) != 0;
-    control.quanta[priority] = stop ? port.quanta : std::uint16_t{0};
+    const bool storm = (port.storm & bit_of(priority)) != 0;
+    control.quanta[priority] = storm ? port.storm_quanta : stop ? port.quanta : std::uint16_t{0};
     PriorityCounters& count = counters[id].priority[priority];
     ++(stop ? count.tx_pause : count.tx_xon);
   });

@@ -183,6 +183,44 @@ FramePoolUse Network::frames() const {
   return {pool.capacity(), pool.in_use(), pool.most_used(), pool.exhausted()};
 }
 
+std::uint32_t Network::add_fault(const FaultRule& rule, std::optional<HostId> host) {
+  ROCE_CHECK(core_->built);
+  std::vector<PortId> places;
+  const HostId first = host.value_or(0);
+  const HostId end = host ? *host + 1 : static_cast<HostId>(core_->hosts.size());
+  for (HostId id = first; id < end; ++id) {
+    const PortId nic = core_->hosts.at(id).port;
+    places.push_back(rule.direction == FaultDirection::TX ? nic : core_->ports[nic].peer);
+  }
+  return core_->add_fault(rule, places);
+}
+
+std::uint32_t Network::add_port_fault(const FaultRule& rule, PortId port) {
+  ROCE_CHECK(core_->built && port < core_->ports.size());
+  return core_->add_fault(rule, {&port, 1});
+}
+
+void Network::schedule_link_flap(PortId port, Instant from, Duration span) {
+  ROCE_CHECK(port < core_->ports.size());
+  core_->schedule(SimTime::from(from), {FaultKind::LINK_DOWN, port, {}, false});
+  core_->schedule(SimTime::from(from + span), {FaultKind::LINK_UP, port, {}, false});
+}
+
+void Network::schedule_storm(PortId port, const StormConfig& storm) {
+  ROCE_CHECK(port < core_->ports.size() && storm.refresh > 0);
+  core_->schedule(SimTime::from(storm.start), {FaultKind::STORM_BEGIN, port, storm, false});
+}
+
+FaultCounts Network::fault_counts(std::uint32_t rule) const {
+  return core_->fault_rules.at(rule).counts;
+}
+std::span<const FaultRecord> Network::fault_log() const {
+  return core_->fault_log;
+}
+std::uint64_t Network::faults_unlogged() const {
+  return core_->faults_unlogged;
+}
+
 void Network::set_tap(PortId port, Tap* tap) {
   core_->ports.at(port).tap = tap;
 }

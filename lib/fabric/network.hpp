@@ -20,6 +20,8 @@
 #include "engine/worker.hpp"
 #include "fabric/application.hpp"
 #include "fabric/counters.hpp"
+#include "fabric/fault_matcher.hpp"
+#include "fabric/faults.hpp"
 #include "fabric/link.hpp"
 #include "fabric/switch_config.hpp"
 #include "fabric/tap.hpp"
@@ -32,6 +34,7 @@ struct NetworkConfig {
   std::uint32_t frames = 65536;
   /// Time-weighted histograms of all switches' egress queues: 6 KiB a port.
   bool queue_histograms = true;
+  std::size_t fault_log = 65536;  ///< most fault records kept
 };
 
 /// Where a node of a network is, for whoever wants to name it.
@@ -112,6 +115,22 @@ class Network {
   /// Headroom that each lossless class of a switch's port was given.
   [[nodiscard]] std::uint64_t headroom_bytes(PortId port) const;
   [[nodiscard]] FramePoolUse frames() const;
+
+  // --- faults ---
+  /// Applies a rule to what a host's NIC sends (dir=tx) or is sent (dir=rx); without a host, to all
+  /// hosts alike, with one memory of streams. Returns the rule's number.
+  std::uint32_t add_fault(const FaultRule& rule, std::optional<HostId> host = {});
+  /// Applies a rule to what a port sends; the rule's direction does not matter.
+  std::uint32_t add_port_fault(const FaultRule& rule, PortId port);
+  /// The link of a port is down from `from` for `span`: what is sent or on its way then is lost,
+  /// and nobody looks for another path.
+  void schedule_link_flap(PortId port, Instant from, Duration span);
+  /// The port sends PFC frames without reason.
+  void schedule_storm(PortId port, const StormConfig& storm);
+  [[nodiscard]] FaultCounts fault_counts(std::uint32_t rule) const;
+  /// All faults applied so far, in order; those beyond NetworkConfig::fault_log are only counted.
+  [[nodiscard]] std::span<const FaultRecord> fault_log() const;
+  [[nodiscard]] std::uint64_t faults_unlogged() const;
 
   // --- taps ---
   /// tap sees each frame that leaves or reaches the port; outlives the network's last run. One tap

@@ -14,6 +14,7 @@
 #include "fabric/classify.hpp"
 #include "fabric/egress.hpp"
 #include "fabric/event_queue.hpp"
+#include "fabric/fault_matcher.hpp"
 #include "fabric/frame_pool.hpp"
 #include "fabric/host_nic.hpp"
 #include "fabric/network.hpp"
@@ -51,6 +52,7 @@ struct Port {
   std::uint8_t pfc_unsaid = 0;  ///< classes that found no frame to be told with
   bool refresh_armed = false;
   std::uint16_t quanta = 0xffff;
+  std::uint16_t storm_quanta = 0xffff;
   Picoseconds refresh = 0;
   // ... and from it.
   std::uint8_t honours = 0;
@@ -71,6 +73,31 @@ struct SwitchPort {
   std::array<SimTime, kPriorities> stalled_since{};
   std::array<SimTime, kPriorities> calm_since{};
   std::uint8_t stalled = 0, calm = 0, storming = 0;
+};
+
+/// A frame that a REORDER rule keeps back.
+struct HeldFrame {
+  FrameIndex frame = kNone;
+  std::uint32_t frames_left = 0;
+  SimTime until;
+};
+struct PortFaults {
+  std::vector<std::uint32_t> rules;
+  std::vector<HeldFrame> held;
+};
+/// What of a packet a fault's record tells; noted before the packet is changed.
+struct FaultIdentity {
+  wire::Opcode opcode{};
+  Qpn dest_qpn;
+  Psn psn;
+  IpAddress source, destination;
+};
+/// Something scheduled: a link that changes, or a storm.
+struct Action {
+  FaultKind kind = FaultKind::LINK_DOWN;
+  PortId port = 0;
+  StormConfig storm{};
+  bool begun = false;
 };
 
 struct Route {
@@ -157,6 +184,21 @@ class Network::Core {
   void end_pause(PortId id, std::uint8_t priority);
   void refresh_pfc(PortId id);
 
+  // faults.cpp
+  static constexpr std::size_t kMostHeld = 128;
+  std::uint32_t add_fault(FaultRule rule, std::span<const PortId> places);
+  void log_fault(const FaultRecord& record);
+  void inject(PortId id, Port& port, FrameIndex frame, SimTime arrives);
+  [[nodiscard]] bool apply(PortId id, Port& port, FrameIndex frame, SimTime arrives,
+                           FaultMatcher& matcher, const wire::Packet& packet);
+  void put_in_flight(PortId id, Port& port, FrameIndex frame, SimTime arrives);
+  void pass_held(PortId id, Port& port, FrameIndex frame, SimTime arrives);
+  void release_held(PortId id);
+  void schedule(SimTime time, const Action& action);
+  void act(std::uint32_t index);
+  void set_link(PortId first, bool up);
+  void blow(std::uint32_t index);
+
   // watchdog.cpp
   void arm_watchdog(NodeId node);
   void watch(SwitchId id);
@@ -185,6 +227,12 @@ class Network::Core {
   std::vector<HostId> ready_hosts;  ///< to be turned before the next event
   std::size_t ready_at = 0;
   engine::DeadlineQueue host_timers{0};
+  std::vector<FaultMatcher> fault_rules;
+  std::vector<PortFaults> port_faults;  ///< by port; empty without rules
+  std::vector<FaultRecord> fault_log;
+  std::uint64_t faults_unlogged = 0;
+  FaultIdentity fault_identity;
+  std::vector<Action> actions;
 
  private:
   [[nodiscard]] Result<void> check() const;

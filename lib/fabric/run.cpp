@@ -53,6 +53,10 @@ void Network::Core::dispatch(const Event& event) {
       return drain(event.target);
     case EventKind::WATCHDOG:
       return watch(event.target);
+    case EventKind::FAULT_TIMER:
+      return release_held(event.target);
+    case EventKind::ACTION:
+      return act(event.argument);
   }
 }
 

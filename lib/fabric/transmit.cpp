@@ -51,7 +51,7 @@ void Network::Core::launch(PortId id, Port& port, FrameIndex frame, std::uint8_t
 }
 
 void Network::Core::put_on_wire(PortId id, Port& port, FrameIndex frame) {
-  FrameMeta& meta = pool.meta(frame);
+  const FrameMeta& meta = pool.meta(frame);
   ++hops;
   const SimTime end = now + port.line.time(meta.length + kWireOverheadBytes);
   port.busy_until = end;
@@ -59,8 +59,14 @@ void Network::Core::put_on_wire(PortId id, Port& port, FrameIndex frame) {
     port.tap->on_frame(now, id, TapDirection::TX, pool.view(frame));
   if (!port.up) [[unlikely]]
     return drop(id, frame, meta.priority, DropCause::LINK_DOWN);
-  meta.arrives = end + port.delay;
-  if (port.flight.empty()) events.push(meta.arrives, EventKind::ARRIVE, id);
+  if (port.faulty) [[unlikely]]
+    return inject(id, port, frame, end + port.delay);
+  put_in_flight(id, port, frame, end + port.delay);
+}
+
+void Network::Core::put_in_flight(PortId id, Port& port, FrameIndex frame, SimTime arrives) {
+  pool.meta(frame).arrives = arrives;
+  if (port.flight.empty()) events.push(arrives, EventKind::ARRIVE, id);
   pool.push(port.flight, frame);
 }
 
