@@ -74,6 +74,9 @@ class FramePool {
   }
   void give_back(FrameIndex frame) { free_.push_back(frame); }
 
+  void prefetch(FrameIndex frame) const {
+    if (frame != kNone) __builtin_prefetch(&meta_[frame]);
+  }
   [[nodiscard]] FrameMeta& meta(FrameIndex frame) { return meta_[frame]; }
   [[nodiscard]] std::byte* data(FrameIndex frame) const {
     return bytes_.get() + frame * kStride + kHeadroom;

@@ -20,8 +20,11 @@ std::uint32_t choose(std::uint32_t hash, std::uint32_t salt, std::uint32_t n) {
 void Network::Core::arrive_in_order(PortId from) {
   Port& sender = ports[from];
   const FrameIndex frame = pool.pop(sender.flight);
-  if (!sender.flight.empty())
-    events.push(pool.meta(sender.flight.head).arrives, EventKind::ARRIVE, from);
+  if (!sender.flight.empty()) {
+    const FrameMeta& next = pool.meta(sender.flight.head);
+    events.push(next.arrives, EventKind::ARRIVE, from);
+    pool.prefetch(next.next);  // whose time is asked for when this one has arrived
+  }
   arrive(sender.peer, frame);
 }
 
