@@ -45,8 +45,8 @@ const IpAddress* source_for(const InterfaceConfig& interface, const IpAddress& t
 }  // namespace
 
 Neighbours::Neighbours(const Interfaces& interfaces, WorkerCounters& counters,
-                       std::uint32_t capacity, std::uint64_t secret)
-    : interfaces_(interfaces), counters_(counters), table_(capacity, secret) {}
+                       std::uint32_t capacity, std::uint32_t most_due, std::uint64_t secret)
+    : interfaces_(interfaces), counters_(counters), table_(capacity, secret), due_(most_due) {}
 
 std::optional<MacAddress> Neighbours::resolve(InterfaceId id, const IpAddress& destination,
                                               Instant now) {

@@ -13,7 +13,8 @@ Worker::Core::Core(const WorkerConfig& worker_config, PacketIo& packet_io)
       qps(worker_config.index, worker_config.max_qps, worker_config.seed),
       ready(worker_config.max_qps),
       deadlines(worker_config.max_qps),
-      neighbours(interfaces, counters, worker_config.max_neighbours, worker_config.seed) {}
+      neighbours(interfaces, counters, worker_config.max_neighbours,
+                 worker_config.max_control_frames, worker_config.seed) {}
 
 Worker::Core::~Core() {
   port.tx_release({slots_.data(), reserved_});

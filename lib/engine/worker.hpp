@@ -22,9 +22,10 @@ struct WorkerConfig {
   std::uint8_t index = 0;        ///< 0..15, part of each QPN
   std::uint32_t max_qps = 1024;  ///< 1..65536
   std::uint32_t max_mrs = 4096;
-  std::uint32_t max_neighbours = 4096;  ///< hosts remembered; the ones used longest ago go first
-  std::uint64_t seed = 1;               ///< QPN generations and keys
-  std::size_t tx_burst_per_qp = 8;      ///< frames a QP may send before the next one's turn
+  std::uint32_t max_neighbours = 4096;    ///< hosts remembered; the ones used longest ago go first
+  std::uint32_t max_control_frames = 64;  ///< ARP, ND and echo frames that wait, of 4.2 KiB each
+  std::uint64_t seed = 1;                 ///< QPN generations and keys
+  std::size_t tx_burst_per_qp = 8;        ///< frames a QP may send before the next one's turn
 };
 
 class Worker {

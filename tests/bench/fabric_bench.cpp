@@ -3,6 +3,7 @@
 //
 //   fabric_bench --benchmark_repetitions=5
 #include <benchmark/benchmark.h>
+#include <malloc.h>
 
 #include <array>
 #include <cstring>
@@ -53,7 +54,8 @@ LeafSpineConfig clos(std::uint32_t hosts) {
   config.hosts_per_leaf = 16;
   config.network.frames = 1 << 17;
   // Small buffers fill, and touch all the memory that they will, before the clock starts.
-  config.leaf.buffer.total_bytes = config.spine.buffer.total_bytes = 4 << 20;
+  config.leaf.buffer.total_bytes = 4 << 20;
+  config.spine.buffer.total_bytes = 12 << 20;
   return config;
 }
 
@@ -109,6 +111,37 @@ void endpoints(benchmark::State& state) {
   report(state, network.packet_hops() - hops, network.events() - events);
 }
 BENCHMARK(endpoints)->Arg(32)->Arg(256)->MinTime(2.0);
+
+/// What 1,024 hosts with some QPs each take, once all have sent. Counters: heap bytes of the fabric
+/// and of the endpoint (worker, CQ, tables) for each host, and of a pair of connected QPs for each
+/// QP.
+void memory(benchmark::State& state) {
+  constexpr std::uint32_t kHosts = 1024, kBytes = 4096;
+  const auto qps = static_cast<std::uint32_t>(state.range(0));
+  const auto used = [] { return static_cast<double>(mallinfo2().uordblks + mallinfo2().hblkhd); };
+  for (auto _ : state) {
+    const double empty = used();
+    Network network = leaf_spine(clos(kHosts)).value();
+    const double fabric = used();
+    std::deque<test::Endpoint> all;
+    for (HostId host = 0; host < kHosts; ++host) all.emplace_back(network, host, kBytes, 2 * qps);
+    const double hosts = used();
+    for (HostId host = 0; host < kHosts; ++host)
+      for (std::uint32_t i = 0; i < qps; ++i)
+        all[host].write_to(all[(host + 1 + i * 37) % kHosts], {.bytes = kBytes});
+    const double connected = used();
+    network.run_until(Instant::from_ns(2'000'000));
+    std::uint64_t completed = 0;
+    for (const test::Endpoint& endpoint : all) completed += endpoint.completed();
+    if (completed != std::uint64_t{kHosts} * qps) state.SkipWithError("not all WRITEs completed");
+    state.counters["fabric_per_host"] = (fabric - empty) / kHosts;
+    state.counters["endpoint_per_host"] = (hosts - fabric) / kHosts;
+    state.counters["per_qp"] = (connected - hosts) / (kHosts * qps * 2.0);
+    state.counters["growth_in_run"] = used() - connected;
+    state.counters["most_frames"] = network.frames().most_used;
+  }
+}
+BENCHMARK(memory)->Arg(8)->Iterations(1)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace roce::bench

@@ -17,12 +17,16 @@ constexpr std::uint8_t kAllAccess = verbs::ACCESS_LOCAL_WRITE | verbs::ACCESS_RE
 Endpoint::Endpoint(fabric::Network& network, fabric::HostId at, std::size_t buffer_bytes,
                    std::uint32_t max_qps)
     : host(at),
-      worker({.max_qps = max_qps, .max_mrs = 16, .max_neighbours = 16, .seed = at + 1},
+      worker({.max_qps = max_qps,
+              .max_mrs = 16,
+              .max_neighbours = 16,
+              .max_control_frames = 4,
+              .seed = at + 1},
              network.host_port(at)),
       buffer(buffer_bytes),
       network_(network),
       pd_(worker.memory().alloc_pd()),
-      cq_(worker.create_cq(4096)) {
+      cq_(worker.create_cq(256)) {
   static_cast<void>(worker.add_interface(fabric::Network::host_interface(at)));
   // A fixed address: where the buffer lies in this process must not show on the wire.
   mr_ = worker.memory().reg_mr(pd_, buffer, 0x1000'0000, kAllAccess).value();
