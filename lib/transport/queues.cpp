@@ -73,12 +73,19 @@ void ReceiveQueue::push(const verbs::RecvWr& wr) {
                  static_cast<std::uint32_t>(wr.sg_list.size())};
 }
 
-bool gather(const verbs::MemoryTable& memory, verbs::Pd pd, std::span<const verbs::Sge> list,
-            std::uint64_t offset, std::span<std::byte> out) {
-  return for_each_stretch(memory, pd, list, offset, out.size(), 0,
-                          [&](const std::byte* host, std::size_t position, std::size_t n) {
-                            std::memcpy(out.data() + position, host, n);
-                          });
+std::optional<std::span<const std::byte>> gather(const verbs::MemoryTable& memory, verbs::Pd pd,
+                                                 std::span<const verbs::Sge> list,
+                                                 std::uint64_t offset, std::span<std::byte> out) {
+  std::span<const std::byte> bytes = out;
+  const bool valid = for_each_stretch(memory, pd, list, offset, out.size(), 0,
+                                      [&](const std::byte* host, std::size_t at, std::size_t n) {
+                                        if (n == out.size())
+                                          bytes = {host, n};
+                                        else
+                                          std::memcpy(out.data() + at, host, n);
+                                      });
+  if (!valid) return std::nullopt;
+  return bytes;
 }
 
 bool scatter(const verbs::MemoryTable& memory, verbs::Pd pd, std::span<const verbs::Sge> list,

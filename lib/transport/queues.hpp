@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -135,10 +136,13 @@ class ReceiveQueue {
   std::vector<verbs::Sge> sges_;
 };
 
-/// Copies bytes [offset, offset + out.size()) of the list into out. False when a key check fails.
-[[nodiscard]] bool gather(const verbs::MemoryTable& memory, verbs::Pd pd,
-                          std::span<const verbs::Sge> list, std::uint64_t offset,
-                          std::span<std::byte> out);
+/// Bytes [offset, offset + out.size()) of the list: where they stand if that is in one piece, else
+/// copied into out. Nothing when a key check fails.
+[[nodiscard]] std::optional<std::span<const std::byte>> gather(const verbs::MemoryTable& memory,
+                                                               verbs::Pd pd,
+                                                               std::span<const verbs::Sge> list,
+                                                               std::uint64_t offset,
+                                                               std::span<std::byte> out);
 
 /// Copies in to bytes [offset, offset + in.size()) of the list, which are checked for LOCAL_WRITE.
 /// False when a key check fails or the list is too short.

@@ -87,7 +87,11 @@ class Requester {
   [[nodiscard]] std::size_t build_read(SendWqe& wqe, std::span<std::byte> slot);
   [[nodiscard]] std::size_t build_atomic(SendWqe& wqe, std::span<std::byte> slot);
   [[nodiscard]] std::size_t build_datagram(SendWqe& wqe, std::span<std::byte> slot);
-  [[nodiscard]] bool fill(const SendWqe& wqe, std::uint64_t offset, std::span<std::byte> out);
+  /// The payload at offset: where it stands if that is in one piece, else copied into out. Nothing
+  /// when a key check fails.
+  [[nodiscard]] std::optional<std::span<const std::byte>> payload(const SendWqe& wqe,
+                                                                  std::uint64_t offset,
+                                                                  std::span<std::byte> out);
   [[nodiscard]] bool ack_request_due(bool last);
   void note_built(std::uint64_t next, bool last);
   void note_fault(SendWqe& wqe, verbs::WcStatus status);

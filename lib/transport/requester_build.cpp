@@ -93,12 +93,12 @@ bool Requester::ack_request_due(bool last) {
   return due;
 }
 
-bool Requester::fill(const SendWqe& wqe, std::uint64_t offset, std::span<std::byte> out) {
-  if (out.empty()) return true;
-  if (wqe.flags & verbs::SEND_INLINE) {
-    std::memcpy(out.data(), queue_.inline_data(cursor_) + offset, out.size());
-    return true;
-  }
+std::optional<std::span<const std::byte>> Requester::payload(const SendWqe& wqe,
+                                                             std::uint64_t offset,
+                                                             std::span<std::byte> out) {
+  if (out.empty()) return out;
+  if (wqe.flags & verbs::SEND_INLINE)
+    return std::span{queue_.inline_data(cursor_) + offset, out.size()};
   return gather(context_.memory, context_.pd, queue_.list(cursor_), offset, out);
 }
 
@@ -115,7 +115,8 @@ std::size_t Requester::build_data(SendWqe& wqe, std::span<std::byte> slot) {
   bth.ack_request = ack_request_due(last);
   bth.solicited = last && (wqe.flags & verbs::SEND_SOLICITED) && wqe.consumes_receive();
   FrameBuilder frame(slot, context_.path, bth, bytes);
-  if (!fill(wqe, offset, frame.payload())) {
+  const auto source = payload(wqe, offset, frame.payload());
+  if (!source) {
     note_fault(wqe, WcStatus::LOC_PROT_ERR);
     return 0;
   }
@@ -129,7 +130,7 @@ std::size_t Requester::build_data(SendWqe& wqe, std::span<std::byte> slot) {
     std::memcpy(frame.immediate().bytes, &wqe.immediate_or_inv, 4);
   else if (last && wqe.opcode == WrOpcode::SEND_WITH_INV)
     frame.ieth().rkey.set(wqe.immediate_or_inv);
-  const std::size_t length = frame.finish();
+  const std::size_t length = frame.finish_copying(*source);
   note_built(cursor_seq_ + 1, last);
   return length;
 }
@@ -186,7 +187,8 @@ std::size_t Requester::build_datagram(SendWqe& wqe, std::span<std::byte> slot) {
        .mig_req = false,
        .pkey = context_.pkey},
       wqe.length);
-  if (!fill(wqe, 0, frame.payload())) {
+  const auto source = payload(wqe, 0, frame.payload());
+  if (!source) {
     note_fault(wqe, WcStatus::LOC_PROT_ERR);
     return 0;
   }
@@ -194,7 +196,7 @@ std::size_t Requester::build_datagram(SendWqe& wqe, std::span<std::byte> slot) {
   deth.qkey.set(target.qkey);
   deth.source_qpn_field.set(context_.number.value());
   if (immediate) std::memcpy(frame.immediate().bytes, &wqe.immediate_or_inv, 4);
-  const std::size_t length = frame.finish();
+  const std::size_t length = frame.finish_copying(*source);
   note_built(cursor_seq_ + 1, true);
   return length;
 }

@@ -117,10 +117,9 @@ std::size_t Responder::build_read(std::span<std::byte> slot, Resource& read) {
     frame.aeth().syndrome = wire::ack_syndrome();
     frame.aeth().msn.set(read.msn);
   }
-  if (bytes != 0) std::memcpy(frame.payload().data(), host, bytes);
   ++read.next;
   if (last) read.pending = false;
-  return frame.finish();
+  return frame.finish_copying({host, bytes});
 }
 
 }  // namespace roce::transport

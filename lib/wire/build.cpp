@@ -124,6 +124,7 @@ std::size_t FrameBuilder::finish(std::uint16_t ip_identification) {
 std::size_t FrameBuilder::finish_copying(std::span<const std::byte> source,
                                          std::uint16_t ip_identification) {
   ROCE_CHECK(source.size() == payload_bytes_);
+  if (source.empty() || source.data() == payload_) return finish(ip_identification);
   if (payload_bytes_ % 4 != 0) {
     std::memcpy(payload_, source.data(), payload_bytes_);
     return finish(ip_identification);

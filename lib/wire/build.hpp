@@ -81,8 +81,8 @@ class FrameBuilder {
   /// Ethernet minimum and returns the frame length without FCS.
   [[nodiscard]] std::size_t finish(std::uint16_t ip_identification = 0);
 
-  /// Fills payload() from source, which stands in one piece and has its length, and finishes: in
-  /// one pass instead of two. Extension headers must be filled in before.
+  /// Fills payload() from source, which has its length and may be payload() itself, and finishes:
+  /// in one pass instead of two. Extension headers must be filled in before.
   [[nodiscard]] std::size_t finish_copying(std::span<const std::byte> source,
                                            std::uint16_t ip_identification = 0);
 
