@@ -105,7 +105,8 @@ TEST_CASE("trace-rp refuses what is wrong in one line that says what and how to 
 TEST_CASE("trace-rp's JSON is the trajectory of the reference model") {
   Command command;
   int compared = 0;
-  for (const auto& recording : recorded("tables")) {
+  const auto recordings = recorded("tables");
+  for (const auto& recording : recordings) {
     const std::string name = recording["name"];
     if (!name.starts_with("H2 ") && !name.starts_with("H5 ")) continue;
     const std::string events = command.file("events.json", recording["events"].dump());
@@ -125,7 +126,7 @@ TEST_CASE("trace-rp's JSON is the trajectory of the reference model") {
     }
     ++compared;
   }
-  CHECK((compared == 2 || recorded("tables").empty()));
+  CHECK((compared == 2 || recordings.empty()));
 }
 
 }  // namespace roce::test
