@@ -3,7 +3,9 @@
 
 #include <compare>
 #include <limits>
+#include <string_view>
 
+#include "base/result.hpp"
 #include "base/time.hpp"
 
 namespace roce {
@@ -22,6 +24,9 @@ class Rate {
   [[nodiscard]] static constexpr Rate bps(double bits_per_second) {
     return Rate{bits_per_second / 1e6};
   }
+  /// "40Gbps", "2.5 Gbps": a number and one of bps, kbps, Mbps, Gbps, Tbps. Fails on anything else,
+  /// on a missing unit too.
+  [[nodiscard]] static Result<Rate> from_string(std::string_view text);
   /// Above every real rate: nothing limits.
   [[nodiscard]] static constexpr Rate unlimited() {
     return Rate{std::numeric_limits<double>::infinity()};

@@ -96,21 +96,4 @@ void classify(std::span<const std::byte> frame, FrameMeta& meta) {
   meta.flow_control = type == kEtherFlowControl;
 }
 
-void set_congestion_experienced(std::byte* l3, bool is_v6) {
-  if (is_v6) {
-    auto& word = view_as<Ipv6Header>(l3)->version_class_flow;
-    word.set(word.get() | 3u << 20);
-  } else {
-    auto& ip = *view_as<Ipv4Header>(l3);
-    const std::uint8_t tos = ip.tos | 3u;
-    // RFC 1624, equation 3: HC' = ~(~HC + ~m + m'); version, IHL and TOS are one word.
-    std::uint32_t sum = (~ip.checksum.get() & 0xffffu) + (~std::uint32_t{ip.tos} & 0xffu) + tos +
-                        0xff00u;  // the word's high byte: ~x + x
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    ip.checksum.set(static_cast<std::uint16_t>(~sum));
-    ip.tos = tos;
-  }
-}
-
 }  // namespace roce::fabric

@@ -8,6 +8,7 @@
 #include "base/address.hpp"
 #include "fabric/frame_pool.hpp"
 #include "fabric/switch_config.hpp"
+#include "wire/ecn.hpp"
 
 namespace roce::fabric {
 
@@ -20,12 +21,9 @@ namespace roce::fabric {
 /// belongs to queues and buffers.
 void classify(std::span<const std::byte> frame, FrameMeta& meta);
 
-/// Sets Congestion Experienced in an IP header and mends the IPv4 checksum (RFC 1624); the ICRC
-/// does not cover either.
-void set_congestion_experienced(std::byte* l3, bool is_v6);
-/// The same for a frame, which must be an IP packet.
+/// Sets Congestion Experienced in a frame, which must be an IP packet.
 inline void mark_congestion(std::byte* frame, FrameMeta& meta) {
-  set_congestion_experienced(frame + meta.l3_at, meta.is_v6);
+  wire::set_ecn(frame, wire::Ecn::CE);
   meta.traffic_class |= 3;
 }
 

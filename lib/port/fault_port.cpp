@@ -4,8 +4,8 @@
 #include <cstring>
 #include <functional>
 
-#include "fabric/classify.hpp"
 #include "wire/build.hpp"
+#include "wire/ecn.hpp"
 
 namespace roce::port {
 
@@ -105,7 +105,7 @@ void FaultPort::take(Instant now, Lane& lane, FaultDirection direction, const Fr
       return pass(lane, frame);
     case FaultAction::MARK:
       if ((packet.traffic_class & 3) != 0) {
-        fabric::set_congestion_experienced(frame.data + (packet.l3 - frame.data), packet.is_v6);
+        wire::set_ecn(frame.data, wire::Ecn::CE);
         ++active->counts.picked;
       }
       return pass(lane, frame);
