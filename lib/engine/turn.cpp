@@ -88,7 +88,7 @@ bool Worker::Core::transmit(Instant now) {
       std::min(kBurstsPerTurn, 1 + ready.size() * config.tx_burst_per_qp / kBurst);
   for (std::size_t i = 0; i < bursts; ++i) {
     if (!wants_tx()) break;
-    if (!reserve()) break;
+    if (!reserve()) return send_urgent(now) || sent;
     if (!cnps_.empty()) build_cnps();
     if (i == 0) build_control(ready.empty() ? kBurst : kControlPerTurn);
     build_data(now);
@@ -96,6 +96,15 @@ bool Worker::Core::transmit(Instant now) {
     sent = true;
   }
   return sent;
+}
+
+/// CNPs, when the port has no room for anything else. No slot is in hand then.
+bool Worker::Core::send_urgent(Instant now) {
+  if (cnps_.empty()) return false;
+  const std::size_t wanted = std::min(cnps_.size(), kBurst);
+  reserved_ = port.tx_reserve_urgent(std::span{slots_}.first(wanted));
+  build_cnps();
+  return flush(now);
 }
 
 bool Worker::Core::reserve() {

@@ -74,6 +74,7 @@ class Worker::Core {
   bool transmit(Instant now);
   [[nodiscard]] bool wants_tx() const;
   bool reserve();
+  bool send_urgent(Instant now);
   void build_control(std::size_t most);
   void build_data(Instant now);
   [[nodiscard]] std::uint32_t build_unpaced_qp(Instant now, transport::Qp& qp);

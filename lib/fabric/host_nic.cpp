@@ -43,10 +43,8 @@ void HostNic::rx_release(std::span<const Frame> frames) {
   for (const Frame& frame : frames) core_.pool.give_back(index_of(frame));
 }
 
-std::size_t HostNic::tx_reserve(std::span<Frame> out) {
-  const Host& host = core_.hosts[host_];
+std::size_t HostNic::lend(std::span<Frame> out, std::uint32_t most) {
   const std::uint32_t taken = queued_ + lent_;
-  const std::uint32_t most = host.config.tx_queue_frames;
   const std::size_t room = taken < most ? most - taken : 0;
   std::size_t n = 0;
   for (; n < std::min(out.size(), room); ++n) {
@@ -60,6 +58,14 @@ std::size_t HostNic::tx_reserve(std::span<Frame> out) {
   lent_ += static_cast<std::uint32_t>(n);
   if (n == 0) waiting_ = true;
   return n;
+}
+
+std::size_t HostNic::tx_reserve(std::span<Frame> out) {
+  return lend(out, core_.hosts[host_].config.tx_queue_frames);
+}
+
+std::size_t HostNic::tx_reserve_urgent(std::span<Frame> out) {
+  return lend(out, 2 * core_.hosts[host_].config.tx_queue_frames);
 }
 
 std::size_t HostNic::tx_burst(Instant /*now*/, std::span<const Frame> frames) {

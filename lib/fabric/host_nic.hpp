@@ -23,6 +23,8 @@ class HostNic final : public engine::PacketIo {
   /// Lends no more than the transmit queues have room for, so that what the worker has built and
   /// cannot take back stays short.
   std::size_t tx_reserve(std::span<engine::Frame> out) override;
+  /// As many as tx_queue_frames more: a pause of one priority must not hold CNPs of another.
+  std::size_t tx_reserve_urgent(std::span<engine::Frame> out) override;
   std::size_t tx_burst(Instant now, std::span<const engine::Frame> frames) override;
   void tx_release(std::span<const engine::Frame> frames) override;
   const engine::PortInfo& info() const override { return info_; }
@@ -35,6 +37,8 @@ class HostNic final : public engine::PacketIo {
   [[nodiscard]] bool frame_left();
 
  private:
+  [[nodiscard]] std::size_t lend(std::span<engine::Frame> out, std::uint32_t most);
+
   Network::Core& core_;
   HostId host_;
   engine::PortInfo info_;

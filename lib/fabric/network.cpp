@@ -141,6 +141,9 @@ PortId Network::port(PortName name) const {
 PortId Network::peer_of(PortId port) const {
   return core_->ports.at(port).peer;
 }
+Rate Network::rate_of(PortId port) const {
+  return core_->ports.at(port).link.rate;
+}
 std::size_t Network::port_count() const {
   return core_->ports.size();
 }

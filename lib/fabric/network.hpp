@@ -100,6 +100,7 @@ class Network {
   [[nodiscard]] PortId port(PortName name) const;
   [[nodiscard]] PortId host_nic(HostId host) const { return port({node_of_host(host), 0}); }
   [[nodiscard]] PortId peer_of(PortId port) const;
+  [[nodiscard]] Rate rate_of(PortId port) const;
   [[nodiscard]] std::size_t port_count() const;
   [[nodiscard]] std::size_t ports_of(NodeId node) const;
   /// "host3" or "leaf1.5".

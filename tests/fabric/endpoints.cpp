@@ -15,13 +15,15 @@ constexpr std::uint8_t kAllAccess = verbs::ACCESS_LOCAL_WRITE | verbs::ACCESS_RE
 }  // namespace
 
 Endpoint::Endpoint(fabric::Network& network, fabric::HostId at, std::size_t buffer_bytes,
-                   std::uint32_t max_qps)
+                   std::uint32_t max_qps, const congestion::NpConfig& np)
     : host(at),
       worker({.max_qps = max_qps,
               .max_mrs = 16,
               .max_neighbours = 16,
               .max_control_frames = 4,
-              .seed = at + 1},
+              .seed = at + 1,
+              .np = np,
+              .line_rate = network.rate_of(network.host_nic(at))},
              network.host_port(at)),
       buffer(buffer_bytes),
       network_(network),
@@ -49,7 +51,7 @@ Qpn Endpoint::make_qp(std::uint32_t depth) {
 void Endpoint::connect(Qpn qpn, const Endpoint& peer, Qpn peer_qpn, const FlowOptions& options) {
   verbs::QpAttributes rtr;
   rtr.qp_state = verbs::QpState::RTR;
-  rtr.path_mtu = verbs::Mtu::MTU_4096;
+  rtr.path_mtu = options.mtu;
   rtr.dest_qp_num = peer_qpn;
   rtr.rq_psn = Psn{100};
   rtr.max_dest_rd_atomic = 1;
@@ -83,6 +85,7 @@ void Endpoint::write_to(Endpoint& peer, const FlowOptions& options) {
   flow.remote = peer.mr_.addr + options.to;
   connect(flow.qpn, peer, flow.peer, options);
   peer.connect(flow.peer, *this, flow.qpn, options);
+  if (options.cc) ROCE_CHECK(worker.set_congestion_control(flow.qpn, *options.cc).has_value());
   flows_.push_back(flow);
   network_.wake(host);
 }

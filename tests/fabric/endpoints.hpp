@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/worker.hpp"
@@ -16,7 +17,7 @@ namespace roce::test {
 class Endpoint final : public fabric::HostApplication {
  public:
   Endpoint(fabric::Network& network, fabric::HostId host, std::size_t buffer_bytes,
-           std::uint32_t max_qps = 64);
+           std::uint32_t max_qps = 64, const congestion::NpConfig& np = {});
 
   /// A QP here and one at peer; count WRITEs of bytes each from our buffer at offset `from` to
   /// peer's at `to`, at most `depth` outstanding.
@@ -28,6 +29,8 @@ class Endpoint final : public fabric::HostApplication {
     std::uint8_t traffic_class = 26 << 2 | 2;  ///< DSCP 26, ECT(0)
     std::uint8_t timeout = 14;
     std::uint16_t source_port = 0;  ///< 0: from the QPNs
+    verbs::Mtu mtu = verbs::Mtu::MTU_4096;
+    std::optional<congestion::RpConfig> cc{};
   };
   void write_to(Endpoint& peer, const FlowOptions& options);
 
@@ -37,6 +40,7 @@ class Endpoint final : public fabric::HostApplication {
   /// All completions so far were successes.
   [[nodiscard]] bool clean() const { return failures_ == 0; }
   [[nodiscard]] std::uint64_t completed() const;
+  [[nodiscard]] std::uint64_t completed(std::size_t flow) const { return flows_[flow].completed; }
   [[nodiscard]] Instant finished() const { return finished_; }
   [[nodiscard]] Qpn qpn_of_flow(std::size_t flow) const { return flows_[flow].qpn; }
   [[nodiscard]] Qpn peer_qpn_of_flow(std::size_t flow) const { return flows_[flow].peer; }
