@@ -128,7 +128,7 @@ Result<void> Network::Core::configure_switch(SwitchId id) {
     const std::uint64_t headroom =
         pfc.headroom_bytes ? *pfc.headroom_bytes
                            : pfc_headroom(port.link, pfc.max_frame_bytes, sw.config.buffer.cell);
-    switch_ports[at].headroom_limit = headroom;
+    switch_ports[at].headroom_limit = static_cast<std::uint32_t>(headroom);
     reserved += headroom * static_cast<std::uint64_t>(std::popcount(pfc.lossless));
   }
   if (reserved >= sw.config.buffer.total_bytes)
@@ -142,42 +142,48 @@ Result<void> Network::Core::configure_switch(SwitchId id) {
 
 /// Equal-cost shortest paths from each switch to each host. Hosts do not forward.
 void Network::Core::find_routes() {
-  for (Switch& sw : switches) sw.routes.resize(hosts.size());
-  std::vector<std::map<std::vector<PortId>, Route>> known(switches.size());
+  for (Switch& sw : switches) {
+    sw.route_of.resize(hosts.size());
+    sw.routes.emplace_back();
+  }
+  std::vector<std::map<std::vector<PortId>, std::uint16_t>> known(switches.size());
   std::vector<std::uint32_t> distance(switches.size());
   std::vector<SwitchId> reached;
   for (HostId host = 0; host < hosts.size(); ++host) {
     std::fill(distance.begin(), distance.end(), kNone);
     reached.clear();
-    const NodeId first = ports[ports[hosts[host].port].peer].node;
+    const NodeId first = ports[hosts[host].port].peer_node;
     if (!is_switch(first)) continue;
     distance[first >> 1] = 1;
     reached.push_back(first >> 1);
     for (std::size_t i = 0; i < reached.size(); ++i)
       for (const PortId port : switches[reached[i]].ports) {
-        const NodeId peer = ports[ports[port].peer].node;
+        const NodeId peer = ports[port].peer_node;
         if (!is_switch(peer) || distance[peer >> 1] != kNone) continue;
         distance[peer >> 1] = distance[reached[i]] + 1;
         reached.push_back(peer >> 1);
       }
     for (const SwitchId id : reached)
-      switches[id].routes[host] = route_to(host, id, distance, known[id]);
+      switches[id].route_of[host] = route_to(host, id, distance, known[id]);
   }
 }
 
-Route Network::Core::route_to(HostId host, SwitchId id, const std::vector<std::uint32_t>& distance,
-                              std::map<std::vector<PortId>, Route>& known) {
+std::uint16_t Network::Core::route_to(HostId host, SwitchId id,
+                                      const std::vector<std::uint32_t>& distance,
+                                      std::map<std::vector<PortId>, std::uint16_t>& known) {
   Switch& sw = switches[id];
   std::vector<PortId> nearer;
   for (const PortId port : sw.ports) {
-    const NodeId peer = ports[ports[port].peer].node;
+    const NodeId peer = ports[port].peer_node;
     if (is_switch(peer) ? distance[peer >> 1] + 1 == distance[id] : peer == 2 * host)
       nearer.push_back(port);
   }
-  const auto [at, fresh] =
-      known.try_emplace(nearer, Route{static_cast<std::uint32_t>(sw.next_hops.size()),
-                                      static_cast<std::uint32_t>(nearer.size())});
-  if (fresh) sw.next_hops.insert(sw.next_hops.end(), nearer.begin(), nearer.end());
+  const auto [at, fresh] = known.try_emplace(nearer, static_cast<std::uint16_t>(sw.routes.size()));
+  if (fresh) {
+    sw.routes.push_back({static_cast<std::uint32_t>(sw.next_hops.size()),
+                         static_cast<std::uint32_t>(nearer.size())});
+    sw.next_hops.insert(sw.next_hops.end(), nearer.begin(), nearer.end());
+  }
   return at->second;
 }
 

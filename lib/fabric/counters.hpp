@@ -56,7 +56,11 @@ class QueueHistogram {
  public:
   static constexpr std::size_t kBuckets = 96;
 
-  void add(std::uint64_t bytes, Picoseconds span) {
+  /// The queue has held bytes since the last call (or since time 0) and until now.
+  void note(SimTime now, std::uint64_t bytes) {
+    const Picoseconds span = now - since_;
+    if (span == 0) return;
+    since_ = now;
     time_[bucket_of(bytes)] += span;
     byte_time_ += static_cast<double>(bytes) * static_cast<double>(span);
   }
@@ -81,8 +85,9 @@ class QueueHistogram {
   [[nodiscard]] std::uint64_t quantile(double share) const;
 
  private:
-  std::array<Picoseconds, kBuckets> time_{};
+  SimTime since_;
   double byte_time_ = 0;
+  std::array<Picoseconds, kBuckets> time_{};
 };
 
 }  // namespace roce::fabric

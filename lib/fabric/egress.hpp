@@ -16,13 +16,15 @@ namespace roce::fabric {
 struct EgressQueue {
   FrameList frames;
   std::uint64_t bytes = 0;
-  std::int64_t deficit = 0;  ///< wire bytes that weighted round robin still owes it
-  std::int64_t quantum = 0;  ///< wire bytes a round
+  std::uint64_t most_bytes = 0;
+  std::int32_t deficit = 0;  ///< wire bytes that weighted round robin still owes it
+  std::int32_t quantum = 0;  ///< wire bytes a round
 
   [[nodiscard]] bool empty() const { return frames.empty(); }
   void push(FramePool& pool, FrameIndex frame) {
     pool.push(frames, frame);
     bytes += pool.meta(frame).length;
+    if (bytes > most_bytes) most_bytes = bytes;
   }
   FrameIndex pop(FramePool& pool) {
     const FrameIndex frame = pool.pop(frames);
@@ -42,7 +44,7 @@ class Egress {
     for (std::size_t i = 0; i < kPriorities; ++i) {
       const std::uint16_t weight = scheduling.weight[i];
       if (weight == 0) strict_ |= static_cast<std::uint8_t>(1u << i);
-      queues[i].quantum = std::int64_t{max_wire_bytes} * weight / (least == 0xffff ? 1 : least);
+      queues[i].quantum = static_cast<std::int32_t>(std::uint64_t{max_wire_bytes} * weight / least);
     }
   }
 
@@ -73,7 +75,6 @@ class Egress {
     return round_robin(pool, mask);
   }
 
-  std::array<EgressQueue, kPriorities> queues{};
   std::uint8_t waiting = 0;  ///< bit n: queue n has frames
   std::uint8_t paused = 0;   ///< bit n: priority n was told to stop
 
@@ -82,7 +83,8 @@ class Egress {
     for (;;) {
       EgressQueue& queue = queues[turn_];
       if ((mask & (1u << turn_)) != 0) {
-        const std::int64_t cost = pool.meta(queue.frames.head).length + kWireOverheadBytes;
+        const auto cost =
+            static_cast<std::int32_t>(pool.meta(queue.frames.head).length + kWireOverheadBytes);
         if (queue.deficit >= cost) {
           queue.deficit -= cost;
           return turn_;
@@ -95,6 +97,9 @@ class Egress {
 
   std::uint8_t strict_ = 0;
   std::uint8_t turn_ = 0;
+
+ public:
+  std::array<EgressQueue, kPriorities> queues{};
 };
 
 }  // namespace roce::fabric

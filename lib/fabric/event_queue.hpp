@@ -17,7 +17,7 @@ namespace roce::fabric {
 enum class EventKind : std::uint8_t {
   TX_DONE,      ///< target: port; its transmitter is free
   ARRIVE,       ///< target: port that sent; the first of its frames on the wire has arrived
-  ARRIVE_LATE,  ///< target: port that receives; argument: frame that came by itself
+  ARRIVE_LATE,  ///< target: port that sent; argument: frame that came by itself
   PFC_EFFECT,   ///< target: port; argument: flow-control frame, which it obeys from now on
   PAUSE_END,    ///< target: port
   PFC_REFRESH,  ///< target: port

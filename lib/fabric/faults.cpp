@@ -22,7 +22,7 @@ std::uint32_t Network::Core::add_fault(FaultRule rule, std::span<const PortId> p
     fault_log.reserve(config.fault_log);
   }
   for (const PortId port : places) {
-    ports[port].faulty = true;
+    ports[port].faulty = ports[port].special = true;
     port_faults[port].rules.push_back(id);
     port_faults[port].held.reserve(kMostHeld);
   }
@@ -90,8 +90,7 @@ bool Network::Core::apply(PortId id, Port& port, FrameIndex frame, SimTime arriv
       return true;
     }
     case FaultAction::DELAY:
-      events.push(arrives + to_ps(matcher.rule().by_time), EventKind::ARRIVE_LATE, port.peer,
-                  frame);
+      events.push(arrives + to_ps(matcher.rule().by_time), EventKind::ARRIVE_LATE, id, frame);
       return true;
     case FaultAction::REORDER:
       if (held.size() == kMostHeld) return false;
@@ -117,7 +116,7 @@ void Network::Core::release_held(PortId id) {
   Port& port = ports[id];
   std::erase_if(port_faults[id].held, [&](const HeldFrame& held) {
     if (held.until > now) return false;
-    events.push(now + port.delay, EventKind::ARRIVE_LATE, port.peer, held.frame);
+    events.push(now + port.delay, EventKind::ARRIVE_LATE, id, held.frame);
     return true;
   });
 }
@@ -145,6 +144,7 @@ void Network::Core::set_link(PortId first, bool up) {
   for (const PortId id : {first, ports[first].peer}) {
     Port& port = ports[id];
     port.up = up;
+    port.special = true;
     if (!up) port.went_down = now;
     // A link that comes up knows of no pause, and its peer must hear of ours.
     for (std::uint8_t priority = 0; priority < kPriorities; ++priority)

@@ -76,7 +76,7 @@ std::size_t HostNic::tx_burst(Instant /*now*/, std::span<const Frame> frames) {
     FrameMeta& meta = core_.pool.meta(index);
     classify({frame.data, frame.length}, meta);
     counters_.obytes += frame.length;
-    core_.enqueue(host.port, port, index, priority_of(host.config.priorities, meta));
+    core_.enqueue(port, index, priority_of(host.config.priorities, meta));
   }
   const auto n = static_cast<std::uint32_t>(frames.size());
   counters_.opackets += n;

@@ -16,7 +16,7 @@ Network& Network::operator=(Network&&) noexcept = default;
 
 HostId Network::add_host(const HostConfig& config) {
   const auto id = static_cast<HostId>(core_->hosts.size());
-  ROCE_CHECK(id < 65536 && !core_->built);
+  ROCE_CHECK(id < 65534 && !core_->built);
   engine::PortInfo info;
   info.name = config.name.empty() ? fmt::format("host{}", id) : config.name;
   info.mac = host_mac(id);
@@ -46,6 +46,7 @@ LinkId Network::connect(NodeId a, NodeId b, const LinkConfig& link) {
     port.link = link;
     list.push_back(static_cast<PortId>(core_->ports.size()));
     port.peer = list.back() == first ? first + 1 : first;
+    port.peer_node = node == a ? b : a;
     core_->ports.push_back(port);
   }
   return first / 2;
@@ -160,9 +161,11 @@ std::string Network::name_of(PortId port) const {
 PortCounters Network::counters(PortId port) const {
   PortCounters counters = core_->counters.at(port);
   const Port& at = core_->ports[port];
-  for (std::size_t priority = 0; priority < kPriorities; ++priority)
+  for (std::size_t priority = 0; priority < kPriorities; ++priority) {
+    counters.priority[priority].max_queue_bytes = at.egress.queues[priority].most_bytes;
     if ((at.egress.paused & bit_of(priority)) != 0)
       counters.priority[priority].paused += core_->now - at.pause_began[priority];
+  }
   return counters;
 }
 
@@ -225,7 +228,9 @@ std::uint64_t Network::faults_unlogged() const {
 }
 
 void Network::set_tap(PortId port, Tap* tap) {
-  core_->ports.at(port).tap = tap;
+  Port& at = core_->ports.at(port);
+  at.tap = tap;
+  if (tap != nullptr) at.special = core_->ports[at.peer].special = true;
 }
 
 }  // namespace roce::fabric

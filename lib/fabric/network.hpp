@@ -51,7 +51,7 @@ class Network {
   Network& operator=(Network&&) noexcept;
 
   // --- set-up ---
-  /// Hosts are numbered from 0 in the order of the calls; at most 65,536.
+  /// Hosts are numbered from 0 in the order of the calls; at most 65,534.
   HostId add_host(const HostConfig& config = {});
   SwitchId add_switch(const SwitchConfig& config);
   /// Hosts have one port: they are connected once.

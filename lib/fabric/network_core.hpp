@@ -29,26 +29,31 @@ namespace roce::fabric {
   return (node & 1) != 0;
 }
 
-/// What a port is on the wire.
-struct Port {
-  Egress egress;
-  FrameList flight;       ///< frames on the wire, the first to arrive first
-  SimTime busy_until;     ///< its transmitter's
-  bool tx_armed = false;  ///< a TX_DONE is under way
-  bool up = true;
-  bool faulty = false;  ///< some fault rule looks at what it sends
-  Tap* tap = nullptr;
-  PortId peer = kNone;
-  NodeId node = 0;
-  std::uint32_t index = 0;  ///< among the node's ports
+/// What a port is on the wire. All that the usual frame needs is on the first cache line, and on
+/// that of its queue.
+struct alignas(64) Port {
+  SimTime busy_until;  ///< its transmitter's
+  FrameList flight;    ///< frames on the wire, the first to arrive first
   Serialiser line;
   Picoseconds delay = 0;
+  PortId peer = kNone;
+  NodeId peer_node = 0;
+  bool special = false;      ///< what it sends may meet a fault, a tap or a link that went down
+  bool tx_armed = false;     ///< a TX_DONE is under way
+  std::uint8_t pfc_due = 0;  ///< classes of which the next PFC frame speaks
+  std::uint8_t ignores = 0;  ///< classes whose pauses a watchdog overrides
+  Egress egress;
+
+  NodeId node = 0;
+  std::uint32_t index = 0;  ///< among the node's ports
+  bool up = true;
+  bool faulty = false;  ///< some fault rule looks at what it sends
   SimTime went_down{-1};
+  Tap* tap = nullptr;
 
   // Flow control: towards the peer ...
   std::uint8_t xoff = 0;        ///< classes that we have stopped
   std::uint8_t storm = 0;       ///< classes that an injected storm stops
-  std::uint8_t pfc_due = 0;     ///< classes of which the next PFC frame speaks
   std::uint8_t pfc_unsaid = 0;  ///< classes that found no frame to be told with
   bool refresh_armed = false;
   std::uint16_t quanta = 0xffff;
@@ -56,7 +61,6 @@ struct Port {
   Picoseconds refresh = 0;
   // ... and from it.
   std::uint8_t honours = 0;
-  std::uint8_t ignores = 0;      ///< classes whose pauses a watchdog overrides
   std::uint8_t pause_armed = 0;  ///< classes with a PAUSE_END under way
   Picoseconds response = 0;
   std::array<SimTime, kPriorities> pause_until{};
@@ -65,10 +69,10 @@ struct Port {
 };
 
 /// What a switch keeps of each of its ports.
-struct SwitchPort {
+struct alignas(64) SwitchPort {
+  std::uint32_t headroom_limit = 0;
+  std::uint8_t stopped = 0;  ///< classes of the peer that are in XOFF for want of buffer
   std::array<IngressClass, kPriorities> ingress{};
-  std::uint64_t headroom_limit = 0;
-  std::array<SimTime, kPriorities> queue_since{};  ///< last change of the queue, for the histogram
   // Watchdog, by priority.
   std::array<SimTime, kPriorities> stalled_since{};
   std::array<SimTime, kPriorities> calm_since{};
@@ -110,8 +114,9 @@ struct Switch {
   SwitchConfig config;
   SwitchBuffer buffer;
   Prng prng;
-  std::uint32_t salt = 0;     ///< of ECMP
-  std::vector<Route> routes;  ///< by destination host
+  std::uint32_t salt = 0;               ///< of ECMP
+  std::vector<std::uint16_t> route_of;  ///< by destination host; index in routes
+  std::vector<Route> routes;            ///< the first leads nowhere
   std::vector<PortId> next_hops;
   std::vector<PortId> ports;
   bool watchdog_armed = false;
@@ -153,20 +158,23 @@ class Network::Core {
   // transmit.cpp
   /// Starts the next frame when the transmitter is free, else sees to it that it starts then.
   void kick(PortId id, Port& port);
-  void enqueue(PortId id, Port& port, FrameIndex frame, std::uint8_t priority);
+  void enqueue(Port& port, FrameIndex frame, std::uint8_t priority);
   void launch(PortId id, Port& port, FrameIndex frame, std::uint8_t priority);
   void put_on_wire(PortId id, Port& port, FrameIndex frame);
+  void put_on_special_wire(PortId id, Port& port, FrameIndex frame, SimTime arrives);
   void drop(PortId id, FrameIndex frame, std::uint8_t priority, DropCause cause);
   /// Adds to the histogram what the queue was since its last change, before it changes.
   void note_queue(PortId id, const Port& port, std::uint8_t priority);
 
   // receive.cpp
   void arrive_in_order(PortId from);
-  void arrive(PortId id, FrameIndex frame);
+  void arrive(Port& sender, PortId from, FrameIndex frame);
+  /// False when it does not: the link went down under it.
+  [[nodiscard]] bool reaches(const Port& sender, PortId from, FrameIndex frame);
   void deliver(Host& host, HostId id, PortId port, FrameIndex frame);
   void drain(HostId id);
   void wake_for_rx(HostId id);
-  void forward(PortId in, FrameIndex frame);
+  void forward(PortId in, NodeId node, FrameIndex frame);
   [[nodiscard]] bool store(Switch& sw, PortId in, PortId out, FrameIndex frame);
   /// Frees what a frame occupied in the switch that it leaves.
   void release(const FrameMeta& meta, Switch& sw);
@@ -239,8 +247,9 @@ class Network::Core {
   void configure_host(HostId id);
   [[nodiscard]] Result<void> configure_switch(SwitchId id);
   void find_routes();
-  [[nodiscard]] Route route_to(HostId host, SwitchId id, const std::vector<std::uint32_t>& distance,
-                               std::map<std::vector<PortId>, Route>& known);
+  [[nodiscard]] std::uint16_t route_to(HostId host, SwitchId id,
+                                       const std::vector<std::uint32_t>& distance,
+                                       std::map<std::vector<PortId>, std::uint16_t>& known);
 };
 
 }  // namespace roce::fabric

@@ -25,24 +25,28 @@ void Network::Core::arrive_in_order(PortId from) {
     events.push(next.arrives, EventKind::ARRIVE, from);
     pool.prefetch(next.next);  // whose time is asked for when this one has arrived
   }
-  arrive(sender.peer, frame);
+  arrive(sender, from, frame);
 }
 
-void Network::Core::arrive(PortId id, FrameIndex frame) {
-  Port& port = ports[id];
+void Network::Core::arrive(Port& sender, PortId from, FrameIndex frame) {
+  if (sender.special && !reaches(sender, from, frame)) [[unlikely]]
+    return;
+  if (pool.meta(frame).flow_control) [[unlikely]]
+    return receive_pfc(sender.peer, frame);
+  if (is_switch(sender.peer_node)) return forward(sender.peer, sender.peer_node, frame);
+  deliver(host_of_node(sender.peer_node), sender.peer_node >> 1, sender.peer, frame);
+}
+
+bool Network::Core::reaches(const Port& sender, PortId from, FrameIndex frame) {
   const FrameMeta& meta = pool.meta(frame);
-  const Port& sender = ports[port.peer];
-  if (sender.went_down.ps >= 0) [[unlikely]] {
-    const Picoseconds on_wire = sender.line.time(meta.length + kWireOverheadBytes) + sender.delay;
-    if (!port.up || now - on_wire < sender.went_down)
-      return drop(port.peer, frame, meta.priority, DropCause::LINK_DOWN);
+  const Picoseconds on_wire = sender.line.time(meta.length + kWireOverheadBytes) + sender.delay;
+  if (!sender.up || (sender.went_down.ps >= 0 && now - on_wire < sender.went_down)) {
+    drop(from, frame, meta.priority, DropCause::LINK_DOWN);
+    return false;
   }
-  if (port.tap != nullptr) [[unlikely]]
-    port.tap->on_frame(now, id, TapDirection::RX, pool.view(frame));
-  if (meta.flow_control) [[unlikely]]
-    return receive_pfc(id, frame);
-  if (is_switch(port.node)) return forward(id, frame);
-  deliver(host_of_node(port.node), port.node >> 1, id, frame);
+  if (Tap* const tap = ports[sender.peer].tap)
+    tap->on_frame(now, sender.peer, TapDirection::RX, pool.view(frame));
+  return true;
 }
 
 void Network::Core::deliver(Host& host, HostId id, PortId port, FrameIndex frame) {
@@ -90,8 +94,8 @@ void Network::Core::wake_for_rx(HostId id) {
   events.push(now + to_ps(host.config.turn_delay), EventKind::HOST_WAKE, id);
 }
 
-void Network::Core::forward(PortId in, FrameIndex frame) {
-  Switch& sw = switch_of(ports[in].node);
+void Network::Core::forward(PortId in, NodeId node, FrameIndex frame) {
+  Switch& sw = switch_of(node);
   FrameMeta& meta = pool.meta(frame);
   const std::uint8_t priority = priority_of(sw.config.priorities, meta);
   meta.priority = priority;
@@ -99,19 +103,19 @@ void Network::Core::forward(PortId in, FrameIndex frame) {
   ++count.rx_packets;
   count.rx_bytes += meta.length;
 
-  if (meta.destination >= sw.routes.size()) return drop(in, frame, priority, DropCause::NO_ROUTE);
-  const Route route = sw.routes[meta.destination];
+  const Route route =
+      sw.routes[meta.destination < sw.route_of.size() ? sw.route_of[meta.destination] : 0];
   if (route.count == 0) return drop(in, frame, priority, DropCause::NO_ROUTE);
   const PortId out =
       sw.next_hops[route.count == 1 ? route.first
                                     : route.first + choose(meta.flow_hash, sw.salt, route.count)];
   Port& egress = ports[out];
-  if ((switch_ports[out].storming & egress.ignores & bit_of(priority)) != 0 &&
+  if ((egress.ignores & bit_of(priority)) != 0 &&
       sw.config.pfc.watchdog->action == StormAction::DROP)
     return drop(out, frame, priority, DropCause::WATCHDOG);
   if (!store(sw, in, out, frame)) return;
   if (!histograms.empty()) note_queue(out, egress, priority);
-  enqueue(out, egress, frame, priority);
+  enqueue(egress, frame, priority);
   kick(out, egress);
 }
 
@@ -130,13 +134,14 @@ bool Network::Core::store(Switch& sw, PortId in, PortId out, FrameIndex frame) {
   IngressClass& here = ingress.ingress[priority];
   const Admission admission = sw.buffer.admit_lossless(here, charge, ingress.headroom_limit);
   if (admission == Admission::SHARED) return true;
+  ingress.stopped |= bit_of(priority);
   stop_peer(in, bit_of(priority));
   if (admission == Admission::REFUSED) {
     drop(in, frame, priority, DropCause::HEADROOM);
     return false;
   }
   std::uint64_t& most = counters[in].priority[priority].max_headroom_bytes;
-  most = std::max(most, here.headroom);
+  most = std::max<std::uint64_t>(most, here.headroom);
   return true;
 }
 
@@ -144,11 +149,13 @@ void Network::Core::release(const FrameMeta& meta, Switch& sw) {
   const std::uint8_t bit = bit_of(meta.priority);
   const std::uint32_t charge = sw.buffer.cell().charge(meta.length);
   if ((sw.config.pfc.lossless & bit) == 0) return sw.buffer.release_lossy(charge);
-  IngressClass& here = switch_ports[meta.in_port].ingress[meta.priority];
+  SwitchPort& ingress = switch_ports[meta.in_port];
+  IngressClass& here = ingress.ingress[meta.priority];
   sw.buffer.release_lossless(here, charge);
-  if ((ports[meta.in_port].xoff & bit) != 0 &&
-      sw.buffer.may_resume(here, sw.config.pfc.xon_offset_bytes))
-    resume_peer(meta.in_port, bit);
+  if ((ingress.stopped & bit) == 0 || !sw.buffer.may_resume(here, sw.config.pfc.xon_offset_bytes))
+    return;
+  ingress.stopped &= static_cast<std::uint8_t>(~bit);
+  resume_peer(meta.in_port, bit);
 }
 
 bool Network::Core::mark(PortId id, FrameIndex frame, Switch& sw) {

@@ -39,7 +39,7 @@ void Network::Core::dispatch(const Event& event) {
     case EventKind::ARRIVE:
       return arrive_in_order(event.target);
     case EventKind::ARRIVE_LATE:
-      return arrive(event.target, event.argument);
+      return arrive(ports[event.target], event.target, event.argument);
     case EventKind::PFC_EFFECT:
       return obey_pfc(event.target, event.argument);
     case EventKind::PAUSE_END:

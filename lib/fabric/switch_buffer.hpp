@@ -14,8 +14,8 @@ namespace roce::fabric {
 
 /// Of one ingress port and lossless priority.
 struct IngressClass {
-  std::uint64_t shared = 0;    ///< bytes in the shared pool
-  std::uint64_t headroom = 0;  ///< bytes in its headroom
+  std::uint32_t shared = 0;    ///< bytes in the shared pool
+  std::uint32_t headroom = 0;  ///< bytes in its headroom
 };
 
 enum class Admission : std::uint8_t { SHARED, HEADROOM, REFUSED };
@@ -26,8 +26,8 @@ class SwitchBuffer {
   /// pool: total without all headroom. headroom limits come with each call: they differ by port.
   SwitchBuffer(const BufferConfig& config, std::uint64_t pool) : config_(config), pool_(pool) {}
 
-  [[nodiscard]] Admission admit_lossless(IngressClass& in, std::uint64_t bytes,
-                                         std::uint64_t headroom_limit) {
+  [[nodiscard]] Admission admit_lossless(IngressClass& in, std::uint32_t bytes,
+                                         std::uint32_t headroom_limit) {
     // Once in XOFF, all goes to the headroom until the class is through with it: frames keep their
     // order of release and the threshold is not crossed twice.
     if (in.headroom == 0 && in.shared + bytes <= limit(config_.lossless) &&
@@ -40,8 +40,8 @@ class SwitchBuffer {
     in.headroom += bytes;
     return Admission::HEADROOM;
   }
-  void release_lossless(IngressClass& in, std::uint64_t bytes) {
-    const std::uint64_t from_headroom = bytes < in.headroom ? bytes : in.headroom;
+  void release_lossless(IngressClass& in, std::uint32_t bytes) {
+    const std::uint32_t from_headroom = bytes < in.headroom ? bytes : in.headroom;
     in.headroom -= from_headroom;
     in.shared -= bytes - from_headroom;
     used_ -= bytes - from_headroom;

@@ -5,7 +5,7 @@
 namespace roce::fabric {
 namespace {
 
-constexpr std::uint32_t kMostHosts = 65536;
+constexpr std::uint32_t kMostHosts = 65534;
 
 Result<void> check_hosts(std::uint64_t hosts) {
   if (hosts >= 1 && hosts <= kMostHosts) return {};

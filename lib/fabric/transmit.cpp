@@ -5,11 +5,9 @@
 
 namespace roce::fabric {
 
-void Network::Core::enqueue(PortId id, Port& port, FrameIndex frame, std::uint8_t priority) {
+void Network::Core::enqueue(Port& port, FrameIndex frame, std::uint8_t priority) {
   pool.meta(frame).priority = priority;
   port.egress.push(pool, frame, priority);
-  PriorityCounters& count = counters[id].priority[priority];
-  count.max_queue_bytes = std::max(count.max_queue_bytes, port.egress.queues[priority].bytes);
 }
 
 void Network::Core::kick(PortId id, Port& port) {
@@ -51,17 +49,19 @@ void Network::Core::launch(PortId id, Port& port, FrameIndex frame, std::uint8_t
 }
 
 void Network::Core::put_on_wire(PortId id, Port& port, FrameIndex frame) {
-  const FrameMeta& meta = pool.meta(frame);
   ++hops;
-  const SimTime end = now + port.line.time(meta.length + kWireOverheadBytes);
+  const SimTime end = now + port.line.time(pool.meta(frame).length + kWireOverheadBytes);
   port.busy_until = end;
-  if (port.tap != nullptr) [[unlikely]]
-    port.tap->on_frame(now, id, TapDirection::TX, pool.view(frame));
-  if (!port.up) [[unlikely]]
-    return drop(id, frame, meta.priority, DropCause::LINK_DOWN);
-  if (port.faulty) [[unlikely]]
-    return inject(id, port, frame, end + port.delay);
+  if (port.special) [[unlikely]]
+    return put_on_special_wire(id, port, frame, end + port.delay);
   put_in_flight(id, port, frame, end + port.delay);
+}
+
+void Network::Core::put_on_special_wire(PortId id, Port& port, FrameIndex frame, SimTime arrives) {
+  if (port.tap != nullptr) port.tap->on_frame(now, id, TapDirection::TX, pool.view(frame));
+  if (!port.up) return drop(id, frame, pool.meta(frame).priority, DropCause::LINK_DOWN);
+  if (port.faulty) return inject(id, port, frame, arrives);
+  put_in_flight(id, port, frame, arrives);
 }
 
 void Network::Core::put_in_flight(PortId id, Port& port, FrameIndex frame, SimTime arrives) {
@@ -76,10 +76,7 @@ void Network::Core::drop(PortId id, FrameIndex frame, std::uint8_t priority, Dro
 }
 
 void Network::Core::note_queue(PortId id, const Port& port, std::uint8_t priority) {
-  SimTime& since = switch_ports[id].queue_since[priority];
-  if (now == since) return;
-  histograms[id][priority].add(port.egress.queues[priority].bytes, now - since);
-  since = now;
+  histograms[id][priority].note(now, port.egress.queues[priority].bytes);
 }
 
 }  // namespace roce::fabric

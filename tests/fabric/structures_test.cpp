@@ -148,8 +148,9 @@ TEST_CASE("Histogram buckets tile the bytes, a quarter of a power of two each") 
   }
   CHECK(QueueHistogram::bucket_of(~std::uint64_t{0}) == QueueHistogram::kBuckets - 1);
   QueueHistogram histogram;
-  histogram.add(0, 750);
-  histogram.add(1000, 250);
+  histogram.note({750}, 0);
+  histogram.note({750}, 123'456);  // no time has passed
+  histogram.note({1000}, 1000);
   CHECK(histogram.mean_bytes() == 250.0);
   CHECK(histogram.quantile(0.75) == 64);
   CHECK(histogram.quantile(0.76) == 1024);
