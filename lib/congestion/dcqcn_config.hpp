@@ -15,6 +15,7 @@
 #include "base/rate.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "congestion/knob_value.hpp"
 
 namespace roce::congestion {
 
@@ -117,12 +118,6 @@ struct DcqcnConfig {
 [[nodiscard]] Result<void> set_knob(DcqcnConfig& config, std::string_view name,
                                     std::string_view text);
 
-/// A knob as a report shows it.
-struct KnobValue {
-  std::string_view name;
-  std::string_view unit;  ///< "us", "Mb/s", "1/1024", ...; empty for words and counts
-  std::string text;
-};
 /// All knobs of config in a fixed order; set_knob() takes each of them back.
 [[nodiscard]] std::vector<KnobValue> knob_values(const DcqcnConfig& config);
 

@@ -17,19 +17,6 @@ std::uint64_t mix(std::uint64_t hash, const IpAddress& ip) {
 
 }  // namespace
 
-Result<void> validate(const NpConfig& config) {
-  if (config.min_time_between_cnps.ns() < 0 || config.min_time_between_cnps > Duration::seconds(1))
-    return failure("np_min_time_between_cnps", "it is out of range", "take 0 to 1000000 us");
-  if (config.cnp_dscp > 63) return failure("np_cnp_dscp", "it is above 63", "48 is common");
-  if (config.cnp_ecn > 3) return failure("cnp_ecn", "it is above 3", "2 is ECT(0)");
-  if (config.cnp_prio > 7) return failure("np_cnp_prio", "it is above 7", "6 is common");
-  if (config.max_keys == 0 || config.max_keys > 1u << 20)
-    return failure("max_keys", "it is out of range", "take 1 to 1048576");
-  if (config.rule == NpRule::WINDOW && config.min_time_between_cnps.ns() == 0)
-    return failure("np_min_time_between_cnps", "the window rule needs an interval", "50 is common");
-  return {};
-}
-
 NotificationPoint::NotificationPoint(const NpConfig& config) : config_(config) {
   const std::uint32_t keys = config.enabled && config.scope != NpScope::PORT ? config.max_keys : 1;
   const std::uint32_t sets = std::bit_ceil((keys + kWays - 1) / kWays);

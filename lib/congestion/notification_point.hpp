@@ -12,6 +12,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "base/types.hpp"
+#include "congestion/knob_value.hpp"
 
 namespace roce::congestion {
 
@@ -38,6 +39,12 @@ struct NpConfig {
   std::uint32_t max_keys = 1024;    ///< scopes remembered at a time
 };
 [[nodiscard]] Result<void> validate(const NpConfig& config);
+
+/// Sets a knob by its name, np_cnp_dscp or without "np_", from a number in its unit or one of its
+/// words; fails on what is unknown or out of range, naming what would be right.
+[[nodiscard]] Result<void> set_knob(NpConfig& config, std::string_view name, std::string_view text);
+/// All knobs in a fixed order; set_knob() takes each of them back.
+[[nodiscard]] std::vector<KnobValue> knob_values(const NpConfig& config);
 
 /// A marked packet: whom to tell and how to reach it.
 struct NpFlow {

@@ -55,6 +55,7 @@ class Pacer {
   [[nodiscard]] Instant next_deadline() const { return wheel_.earliest(); }
 
   [[nodiscard]] congestion::RpSnapshot snapshot(Instant now, std::uint32_t slot);
+  /// Events of a flow that waits are told when it is next touched, each with its own time.
   void observe(std::uint32_t slot, congestion::RpObserver observer) {
     flows_[slot]->rp.observe(observer);
   }
@@ -69,6 +70,7 @@ class Pacer {
   };
 
   void settle(Instant now, Flow& flow) const;
+  [[nodiscard]] static Instant release_of(Instant now, const Flow& flow);
 
   std::vector<std::unique_ptr<Flow>> flows_;  ///< by slot; null when not paced
   TimingWheel wheel_;

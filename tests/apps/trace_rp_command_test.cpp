@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "congestion/model.hpp"
+#include "support/skip.hpp"
 
 namespace roce::test {
 namespace {
@@ -127,6 +128,28 @@ TEST_CASE("trace-rp's JSON is the trajectory of the reference model") {
     ++compared;
   }
   CHECK((compared == 2 || recordings.empty()));
+}
+
+TEST_CASE("trace-rp's JSON keeps to its schema for each preset") {
+  if (std::system("python3 -c 'import jsonschema' >/dev/null 2>&1") != 0)
+    return skip("python3-jsonschema is absent");
+  Command command;
+  const std::string events =
+      command.file("events.json", R"([[0, "cnp"], [7, "sent", 100000000], [50.5, "cnp"]])");
+  const std::string schema = ROCE_SOURCE_ROOT "/docs/schemas/roce-gen-trace-rp-1.schema.json";
+  const std::string check = command.file(
+      "check.py",
+      "import json, jsonschema, sys\n"
+      "jsonschema.Draft7Validator.check_schema(json.load(open(sys.argv[1])))\n"
+      "jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))\n");
+  for (const std::string_view preset : congestion::preset_names()) {
+    CAPTURE(preset);
+    const std::string json = events + "." + std::string{preset};
+    REQUIRE(command.run({"--preset", std::string{preset}, "--line-rate", "100Gbps", "--quiet",
+                         "--json", json, events}) == 0);
+    const std::string line = "python3 '" + check + "' '" + schema + "' '" + json + "'";
+    CHECK(std::system(line.c_str()) == 0);
+  }
 }
 
 }  // namespace roce::test

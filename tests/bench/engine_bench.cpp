@@ -34,6 +34,7 @@ struct Load {
   std::uint32_t depth = 128;  ///< WRs outstanding per QP
   std::uint32_t signal_every = 16;
   double seconds = 1.0;
+  Rate pace{};                 ///< of each QP when not 0; above what it reaches: pacing alone costs
   std::uint64_t messages = 0;  ///< instead of seconds when not 0: the same work on every run
 };
 
@@ -70,6 +71,9 @@ class Side {
       attributes.qp_state = verbs::QpState::INIT;
       attributes.qp_access_flags = kAllAccess & ~verbs::ACCESS_LOCAL_WRITE;
       modify(worker_, qps_.back(), attributes);
+      if (load.pace.mbps() > 0 &&
+          !worker_.set_congestion_control(qps_.back(), congestion::FixedRate{load.pace}))
+        throw std::runtime_error("a QP is not paced");
     }
   }
 
@@ -286,6 +290,11 @@ void run_all(double seconds, const std::string& only, std::uint32_t most_qps,
     const Figure bare = best({.size = size, .seconds = messages == 0 ? seconds : 0.01}, bare_loop);
     print("bare loop", one, bare, bare);
     if (wanted("requester")) print("requester alone", one, best(one, requester_alone), bare);
+    if (wanted("paced")) {
+      const Load paced{
+          .size = size, .seconds = seconds, .pace = Rate::gbps(1000), .messages = messages};
+      print("requester alone, paced", paced, best(paced, requester_alone), bare);
+    }
     if (wanted("one-thread")) print("both ends, one thread", one, best(one, one_thread), bare);
     if (wanted("two-threads")) print("both ends, two threads", one, best(one, two_threads), bare);
     if (!wanted("qps")) continue;
@@ -313,7 +322,8 @@ int main(int argc, char** argv) {
   po::options_description options("Options");
   options.add_options()("help", "this text");
   options.add_options()("seconds", po::value(&seconds)->default_value(1.0), "of each run");
-  options.add_options()("only", po::value(&only), "requester, one-thread, two-threads or qps");
+  options.add_options()("only", po::value(&only),
+                        "requester, paced, one-thread, two-threads or qps");
   options.add_options()("most-qps", po::value(&most_qps)->default_value(16384), "of 'qps'");
   options.add_options()("messages", po::value(&messages)->default_value(0),
                         "end each run after so many instead, for counting instructions");

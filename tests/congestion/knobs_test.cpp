@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "congestion/dcqcn_config.hpp"
+#include "congestion/notification_point.hpp"
 
 namespace roce::test {
 namespace {
@@ -75,6 +76,9 @@ TEST_CASE("Wrong knobs are refused with what would be right, and change nothing"
                                                {"rp_min_dec_fac", "101", "0 to 100"},
                                                {"rt_on_cut", "sometimes", "after_increase"},
                                                {"rp_threshold", "nan", "0 to 1000"},
+                                               {"rp_threshold", "1.5", "whole number"},
+                                               {"rp_byte_reset", "1.5", "whole number"},
+                                               {"rp_gd", "inf", "10 to 20"},
                                                {"cap_rt", "true", "0, 1"}}) {
     CAPTURE(name, text);
     const auto before = knob_values(config);
@@ -98,6 +102,35 @@ TEST_CASE("Knobs that do not fit together or the line are refused") {
   CHECK(validate(config, Rate::gbps(40)));
   config.dce_tcp_rtt = Duration{};
   CHECK_FALSE(validate(config, Rate::gbps(40)));
+}
+
+TEST_CASE("The notification point's knobs are set by name and refused with what would be right") {
+  NpConfig config;
+  for (const auto& [name, text] :
+       std::vector<std::pair<std::string, std::string>>{{"scope", "ip_pair"},
+                                                        {"rule", "window"},
+                                                        {"np_min_time_between_cnps", "50"},
+                                                        {"cnp_dscp", "46"},
+                                                        {"np_cnp_prio", "3"},
+                                                        {"cnp_on_nak", "1"},
+                                                        {"max_keys", "64"}}) {
+    CAPTURE(name);
+    CHECK(set_knob(config, name, text));
+  }
+  CHECK(config.scope == NpScope::IP_PAIR);
+  CHECK(config.rule == NpRule::WINDOW);
+  CHECK(config.min_time_between_cnps == Duration::microseconds(50));
+  CHECK(config.cnp_dscp == 46);
+  CHECK(config.cnp_on_nak);
+  NpConfig copy;
+  for (const KnobValue& knob : knob_values(config)) CHECK(set_knob(copy, knob.name, knob.text));
+  const auto ours = knob_values(config), theirs = knob_values(copy);
+  for (std::size_t i = 0; i < ours.size(); ++i) CHECK(ours[i].text == theirs[i].text);
+  CHECK(set_knob(config, "scope", "host").error().to_string().find("source_ip") !=
+        std::string::npos);
+  CHECK(set_knob(config, "np_cnp_dscp", "64").error().place == "np_cnp_dscp");
+  CHECK(set_knob(config, "np_cnp_dcsp", "6").error().to_string().find("np_cnp_dscp") !=
+        std::string::npos);
 }
 
 }  // namespace roce::test

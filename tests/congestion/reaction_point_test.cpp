@@ -45,6 +45,13 @@ std::vector<std::string> rates(const RpConfig& config, double gbps,
 
 using Rates = std::vector<std::string>;
 
+congestion::RpObserver into(std::vector<RpEvent>& events) {
+  return {[](void* context, const RpEvent& event) {
+            static_cast<std::vector<RpEvent>*>(context)->push_back(event);
+          },
+          &events};
+}
+
 }  // namespace
 
 TEST_CASE("paper: one CNP halves the rate, five steps of fast recovery follow") {
@@ -109,10 +116,7 @@ TEST_CASE("ns3_rdma on the paper's timer: 25 percent cut, four steps, then R_AI"
 TEST_CASE("ns3_hpcc: the first cut comes a nanosecond late, one additive step, then hyper") {
   std::vector<RpEvent> events;
   ReactionPoint rp{preset("ns3_hpcc", 100), Rate::gbps(100)};
-  rp.observe({[](void* context, const RpEvent& event) {
-                static_cast<std::vector<RpEvent>*>(context)->push_back(event);
-              },
-              &events});
+  rp.observe(into(events));
   rp.on_cnp(at_us(0));
   rp.on_sent(at_us(1), 1u << 30);
   rp.settle(at_us(1000));
@@ -122,6 +126,70 @@ TEST_CASE("ns3_hpcc: the first cut comes a nanosecond late, one additive step, t
   CHECK(events[2].kind == RpEventKind::FAST_RECOVERY_TIMER);
   CHECK(events[3].kind == RpEventKind::ADDITIVE_TIMER);
   CHECK(events[4].kind == RpEventKind::HYPER_TIMER);
+}
+
+TEST_CASE("ns3_rdma: periods halve within hyper increase, which grows with each event") {
+  DcqcnConfig config = preset("ns3_rdma");
+  REQUIRE(congestion::set_knob(config, "byte_reset_bytes", "1000000"));
+  REQUIRE(congestion::set_knob(config, "rt_eighths", "0"));
+  std::vector<RpEvent> events;
+  ReactionPoint rp{config, Rate::gbps(40)};
+  rp.observe(into(events));
+  for (std::int64_t i = 0; i < 4; ++i) rp.on_cnp(at_us(i));
+  events.clear();
+  rp.on_sent(at_us(4), 5'000'000);  // BC 5: fast recovery, then additive
+  rp.settle(at_us(3 + 5 * 60));     // T 5: min(T, BC) reaches F
+  REQUIRE(rp.snapshot(at_us(303)).t == 5);
+  CHECK(events.back().kind == RpEventKind::HYPER_TIMER);
+  CHECK(events.back().at == at_us(303));
+  const double rt = events.back().rt_mbps;
+  rp.on_sent(at_us(304), 1'000'000);  // the period that ran was a whole one
+  CHECK(events.back().kind == RpEventKind::HYPER_BYTES);
+  CHECK(events.back().rt_mbps == rt + 200);
+  rp.on_sent(at_us(305), 500'000);  // the next is half as long
+  CHECK(events.back().bc == 7);
+  CHECK(rp.snapshot(at_us(362)).t == 5);
+  CHECK(rp.snapshot(at_us(363)).t == 6);  // the last whole timer period, from 303
+  CHECK(rp.snapshot(at_us(392)).t == 6);
+  CHECK(rp.snapshot(at_us(393)).t == 7);
+  CHECK(rp.snapshot(at_us(393)).rt.mbps() == rt + 200 + 200 + 400 + 600);
+}
+
+TEST_CASE("ns3_rdma: an Rt above ten times Rc goes to an eighth at the first stage") {
+  DcqcnConfig config = preset("ns3_rdma");
+  REQUIRE(congestion::set_knob(config, "rt_on_cut", "never"));
+  std::vector<RpEvent> events;
+  ReactionPoint rp{config, Rate::gbps(40)};
+  rp.observe(into(events));
+  for (std::int64_t i = 0; i < 12; ++i) rp.on_cnp(at_us(i));
+  REQUIRE(events.back().rc_mbps < 4000);
+  REQUIRE(events.back().rt_mbps == 40'000);
+  const double rc = events.back().rc_mbps;
+  rp.settle(at_us(11 + 60));
+  CHECK(events.back().rt_mbps == 5000);
+  CHECK(events.back().rc_mbps == (rc + 5000) / 2);
+}
+
+TEST_CASE("Spaced: a CNP within the monitor period raises alpha and leaves the rate alone") {
+  const DcqcnConfig config = preset("intel_like");
+  std::vector<RpEvent> events;
+  ReactionPoint rp{config, Rate::gbps(40)};
+  rp.observe(into(events));
+  rp.on_cnp(at_us(0));
+  CHECK(events.back().kind == RpEventKind::CNP_CUT);
+  CHECK(events.back().rc_mbps == 20'000);
+  rp.on_cnp(at_us(49));
+  CHECK(events.back().kind == RpEventKind::CNP);
+  CHECK(events.back().rc_mbps == 20'000);
+  rp.on_cnp(at_us(50));
+  CHECK(events.back().kind == RpEventKind::CNP_CUT);
+  CHECK(events.back().rc_mbps == 10'000);
+  CHECK(rp.snapshot(at_us(50)).cuts == 2);
+  CHECK(rp.snapshot(at_us(50)).cnps == 3);
+  // The CNP at 49 us put off alpha's decay, not the increase timer.
+  rp.settle(at_us(105));
+  CHECK(events[events.size() - 2].kind == RpEventKind::ALPHA);
+  CHECK(events.back().kind == RpEventKind::FAST_RECOVERY_TIMER);
 }
 
 TEST_CASE("The tables of the reference model are ours, row by row") {

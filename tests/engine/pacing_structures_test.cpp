@@ -155,14 +155,45 @@ TEST_CASE("A held flow is put anew when its rate changes, down by a CNP and up b
   // Up: at 20 Gb/s a megabyte would take until 401.5 us; the rate rises from 55.5 us on.
   pacer.charge(at_ns(1500), 0, 1'000'000);
   pacer.hold(at_ns(1500), 0);
-  CHECK(pacer.next_deadline() == at_ns(55'500));
-  CHECK_FALSE(pacer.take_due(at_ns(55'500), slot));
-  Instant now = at_ns(55'500);
-  while (!pacer.take_due(now, slot)) now = pacer.next_deadline();
-  // 54 us at 20, 55 at 30, 55 at 35, then at 37.5 Gb/s: 135,000 + 206,250 + 240,625 bytes, and
-  // 257,812.5 by 220.5 us; the rest at 38.75.
+  // 54 us at 20, 55 at 30, 55 at 35, 55 at 37.5 Gb/s; the rest at 38.75.
   const double rest = 1'000'000 - 135'000 - 206'250 - 240'625 - 257'812.5;
-  CHECK(now.ns() == 220'500 + std::llround(std::ceil(rest * 8 / 38.75)));
+  const Instant free = at_ns(220'500 + std::llround(std::ceil(rest * 8 / 38.75)));
+  CHECK_FALSE(pacer.take_due(free - Duration::nanoseconds(1), slot));
+  CHECK(pacer.next_deadline() == free);
+  CHECK(pacer.take_due(free, slot));
+}
+
+TEST_CASE("A flow in recovery is released in time, and not woken at each change of its rate") {
+  for (const std::string_view preset : congestion::preset_names()) {
+    CAPTURE(preset);
+    Pacer pacer{1, Duration::microseconds(10)};
+    const auto config = congestion::make_preset(preset, Rate::gbps(100)).value();
+    pacer.set(0, config, Rate::gbps(100));
+    std::int64_t t = 0;
+    for (int i = 0; i < 40; ++i) pacer.on_cnp(at_ns(t += 4'000), 0);
+    pacer.charge(at_ns(t), 0, 1'000'000);
+    pacer.hold(at_ns(t), 0);
+    // The same by a reaction point of its own, in small steps.
+    congestion::ReactionPoint rp{config, Rate::gbps(100)};
+    for (std::int64_t cnp = 4'000; cnp <= t; cnp += 4'000) rp.on_cnp(at_ns(cnp));
+    rp.on_sent(at_ns(t), 1'000'000);
+    double debt = 1'000'000;
+    std::int64_t paid = t;
+    int changes = 0;
+    for (; debt > 0; paid += 50) {
+      const Rate before = rp.rate(at_ns(paid));
+      debt -= before.bytes_in(Duration::nanoseconds(50));
+      if (rp.rate(at_ns(paid + 50)) != before) ++changes;
+    }
+    int wakes = 0;
+    std::uint32_t slot = 0;
+    Instant now = pacer.next_deadline();
+    for (; !pacer.take_due(now, slot); now = pacer.next_deadline()) ++wakes;
+    CHECK(std::abs(static_cast<double>(now.ns() - paid)) <=
+          1e-3 * static_cast<double>(paid - t) + 100);
+    // A wake-up per 64 changes, and those by which the wheel comes nearer.
+    CHECK(wakes <= changes / 64 + 8 + (paid - t) / 1'000'000);
+  }
 }
 
 TEST_CASE(

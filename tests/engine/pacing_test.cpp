@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/prng.hpp"
 #include "engine/paced_rig.hpp"
 #include "support/no_allocation.hpp"
 
@@ -265,6 +266,53 @@ TEST_CASE("Classes share a slow port by weight, and a strict one goes before the
   for (int i = 0; i < 50; ++i) turn();
   // What was built before it goes first, at most a burst of each turn's four.
   CHECK(bytes[2] > 40 * 4 * 4096);
+}
+
+TEST_CASE("Thousands of QPs that were cut and fell silent cost nothing until they send again") {
+  constexpr std::uint32_t kQps = 2000;
+  PacedRig rig{paced_config(0, kQps), paced_config(1, kQps)};
+  rig.tap_a.look = [](Instant, const wire::Packet&, std::uint32_t) { return Fate::MARK; };
+  std::vector<Qpn> qpns;
+  for (std::uint32_t i = 0; i < kQps; ++i) {
+    qpns.push_back(rig.pair(4).first);
+    REQUIRE(rig.a.worker.set_congestion_control(qpns.back(), dcqcn("nvidia")));
+    rig.write(qpns.back(), 64);
+  }
+  rig.run(rig.now + Duration::seconds(1));
+  CHECK(rig.a.cq.size() == kQps);
+  CHECK(rig.a.worker.counters().rp_cnp_handled == kQps);
+  // Limiters run, but nobody waits for them.
+  CHECK(rig.a.worker.next_deadline().is_never());
+  const auto state = rig.a.worker.congestion_state(qpns.front(), rig.now).value();
+  CHECK(state.limited);
+  CHECK(state.cuts == 1);
+  CHECK(state.t == 3333);  // 300 us each, skipped in one step
+  CHECK(state.rc.gbps() == Approx(100));
+}
+
+TEST_CASE("Two runs from one seed send the same frames at the same nanoseconds") {
+  const auto digest = [] {
+    PacedRig rig;
+    Prng prng{17};
+    std::uint64_t hash = 0;
+    const auto look = [&](Instant now, const wire::Packet& packet, std::uint32_t frame) {
+      for (const std::uint64_t word :
+           {static_cast<std::uint64_t>(now.ns()), std::uint64_t{frame},
+            std::uint64_t{packet.psn().value()}, std::uint64_t{packet.dest_qpn().value()}})
+        hash = (hash ^ word) * 0x100000001b3;
+      return prng.chance(0.02) ? Fate::MARK : prng.chance(0.01) ? Fate::LOSE : Fate::PASS;
+    };
+    rig.tap_a.look = rig.tap_b.look = look;
+    for (const std::string_view preset : congestion::preset_names()) {
+      const auto [qa, qb] = rig.pair();
+      REQUIRE(rig.a.worker.set_congestion_control(qa, dcqcn(preset)));
+      for (int i = 0; i < 16; ++i) rig.write(qa, 50'000);
+    }
+    rig.run(rig.now + Duration::milliseconds(200), closed_loop(rig, 50'000));
+    return hash;
+  };
+  const std::uint64_t first = digest();
+  CHECK(first == digest());
 }
 
 }  // namespace roce::test
