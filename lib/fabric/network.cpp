@@ -116,7 +116,7 @@ void Network::run_until(Instant end) {
   ROCE_CHECK(core_->built);
   const SimTime until = SimTime::from(end);
   core_->run(until);
-  if (!core_->stopping) core_->now = std::max(core_->now, until);
+  if (!core_->stopping && until != SimTime::never()) core_->now = std::max(core_->now, until);
 }
 
 bool Network::run_until_idle(Instant limit) {

@@ -76,7 +76,8 @@ class Network {
   void attach(HostId host, engine::Worker& worker, HostApplication* application = nullptr);
   /// The same for a host without a worker, whose application reads and writes frames itself.
   void attach(HostId host, HostApplication& application);
-  /// Tells a worker the MACs of other hosts' addresses, so that it never has to ask.
+  /// Tells a worker the MACs of other hosts' addresses on its first interface, so that it never has
+  /// to ask.
   void introduce(HostId host, std::span<const HostId> others);
   /// Asks for a turn of the host's worker and a step of its application now; after posting from
   /// outside.
@@ -85,7 +86,7 @@ class Network {
   // --- running ---
   [[nodiscard]] SimTime now() const;
   /// Does all that is to happen up to and including end, and stands at end then; earlier when
-  /// stop() was called.
+  /// stop() was called, and at the last thing that happened when end is Instant::never().
   void run_until(Instant end);
   /// Runs until nothing is left to happen, or limit. Returns whether nothing is left.
   bool run_until_idle(Instant limit);

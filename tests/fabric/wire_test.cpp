@@ -44,7 +44,8 @@ TEST_CASE("Frames between two hosts keep their order and their bytes over severa
   for (std::uint32_t i = 0; i < 16; ++i)
     sent.push_back(make_frame(0, 2, {.length = 100 + 50 * i, .sequence = i}));
   REQUIRE(send(network, 0, sent) == sent.size());
-  REQUIRE(network.run_until_idle(Instant::from_ns(1'000'000)));
+  network.run_until(Instant::never());
+  CHECK(network.now() < SimTime::from(Instant::from_ns(10'000)));
   CHECK(receive(network, 2) == sent);
   CHECK(network.packet_hops() == 16 * 4);
   CHECK(network.frames().in_use == 0);
