@@ -124,7 +124,10 @@ void memory(benchmark::State& state) {
     Network network = leaf_spine(clos(kHosts)).value();
     const double fabric = used();
     std::deque<test::Endpoint> all;
-    for (HostId host = 0; host < kHosts; ++host) all.emplace_back(network, host, kBytes, 2 * qps);
+    congestion::NpConfig np;
+    np.max_keys = 2 * qps;
+    for (HostId host = 0; host < kHosts; ++host)
+      all.emplace_back(network, host, kBytes, 2 * qps, np);
     const double hosts = used();
     for (HostId host = 0; host < kHosts; ++host)
       for (std::uint32_t i = 0; i < qps; ++i)
