@@ -19,6 +19,7 @@ struct Neighbour {
   Instant learnt;                ///< when mac was last told
   std::optional<Instant> asked;  ///< the last request
   std::uint8_t unanswered = 0;   ///< requests since the last answer
+  bool fixed = false;            ///< told by our own side: holds for good
 };
 
 /// Where an entry stands in the order of displacement.

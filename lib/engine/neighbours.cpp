@@ -45,8 +45,8 @@ const IpAddress* source_for(const InterfaceConfig& interface, const IpAddress& t
 }  // namespace
 
 Neighbours::Neighbours(const Interfaces& interfaces, WorkerCounters& counters,
-                       std::uint32_t capacity, std::uint64_t secret)
-    : interfaces_(interfaces), counters_(counters), table_(capacity, secret) {}
+                       std::uint32_t capacity, std::uint32_t most_due, std::uint64_t secret)
+    : interfaces_(interfaces), counters_(counters), table_(capacity, secret), due_(most_due) {}
 
 std::optional<MacAddress> Neighbours::resolve(InterfaceId id, const IpAddress& destination,
                                               Instant now) {
@@ -59,7 +59,8 @@ std::optional<MacAddress> Neighbours::resolve(InterfaceId id, const IpAddress& d
 
   Neighbour& neighbour = table_.insert(vid, hop, Heat::HOT);
   counters_.neighbours_displaced = table_.displaced();
-  if (neighbour.mac && now - neighbour.learnt < kReachable) return neighbour.mac;
+  if (neighbour.fixed || (neighbour.mac && now - neighbour.learnt < kReachable))
+    return neighbour.mac;
   if (!neighbour.asked || now - *neighbour.asked >= kRetry) {
     // The old answer is asked first where it lives (RFC 4861, 7.3.3), then everybody.
     const bool probe = neighbour.mac && neighbour.unanswered == 0;
@@ -70,6 +71,14 @@ std::optional<MacAddress> Neighbours::resolve(InterfaceId id, const IpAddress& d
     }
   }
   return neighbour.mac;
+}
+
+void Neighbours::add(InterfaceId id, const IpAddress& destination, const MacAddress& mac) {
+  Neighbour& neighbour = table_.insert(vid_of(interfaces_[id].vlan_tci), destination, Heat::HOT);
+  neighbour = {};
+  neighbour.mac = mac;
+  neighbour.fixed = true;
+  counters_.neighbours_displaced = table_.displaced();
 }
 
 bool Neighbours::ask(const InterfaceConfig& interface, const IpAddress& target,
@@ -92,6 +101,7 @@ Neighbours::DueFrame* Neighbours::take_due_slot() {
 
 void Neighbours::learn(Instant now, const wire::NeighbourMessage& message, Heat heat) {
   Neighbour& neighbour = table_.insert(vid_of(message.vlan_tci), message.sender, heat);
+  if (neighbour.fixed) return;
   neighbour.mac = message.sender_mac;
   neighbour.learnt = now;
   neighbour.asked.reset();

@@ -2,7 +2,7 @@
 // answers ARP, neighbour discovery and ICMP echo. Owned by the worker. It sends nothing itself:
 // frames that fall due wait until the worker has a slot for them.
 //
-// Bounded: what a flood asks beyond kMostDue waiting frames is not answered, and what it teaches
+// Bounded: what a flood asks beyond most_due waiting frames is not answered, and what it teaches
 // displaces only what other strangers taught (NeighbourTable). Allocates only when made.
 #pragma once
 
@@ -25,13 +25,17 @@ namespace roce::engine {
 
 class Neighbours {
  public:
-  /// capacity: most hosts to remember. secret: see NeighbourTable. The rest outlives this.
+  /// capacity: most hosts to remember. most_due: most frames to wait. secret: see NeighbourTable.
+  /// The rest outlives this.
   Neighbours(const Interfaces& interfaces, WorkerCounters& counters, std::uint32_t capacity,
-             std::uint64_t secret);
+             std::uint32_t most_due, std::uint64_t secret);
 
   /// See Worker::resolve().
   [[nodiscard]] std::optional<MacAddress> resolve(InterfaceId id, const IpAddress& destination,
                                                   Instant now);
+
+  /// See Worker::add_neighbour().
+  void add(InterfaceId id, const IpAddress& destination, const MacAddress& mac);
 
   /// Takes a frame that parse() found to be no RoCE packet.
   void on_frame(Instant now, wire::Verdict verdict, std::span<const std::byte> frame);
@@ -44,7 +48,6 @@ class Neighbours {
   static constexpr Duration kRetry = Duration::seconds(1);
   /// Requests without an answer after which an old answer is no longer believed.
   static constexpr std::uint8_t kMostUnanswered = 3;
-  static constexpr std::size_t kMostDue = 64;
 
  private:
   /// A built frame: control traffic is rare, so a copy is cheaper than a second way to build late.
@@ -68,7 +71,7 @@ class Neighbours {
   const Interfaces& interfaces_;
   WorkerCounters& counters_;
   NeighbourTable table_;
-  Ring<DueFrame> due_{kMostDue};
+  Ring<DueFrame> due_;
 };
 
 }  // namespace roce::engine

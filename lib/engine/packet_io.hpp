@@ -52,6 +52,11 @@ class PacketIo {
   /// Lends up to out.size() empty slots of at least wire::kMaxFrameBytes; fewer when the port is
   /// out of buffers.
   [[nodiscard]] virtual std::size_t tx_reserve(std::span<Frame> out) = 0;
+  /// The same for a few frames that must not wait behind others, such as CNPs: a port that has a
+  /// queue for each priority may lend here although it lends none there.
+  [[nodiscard]] virtual std::size_t tx_reserve_urgent(std::span<Frame> out) {
+    return tx_reserve(out);
+  }
   /// Sends slots whose length the caller has set; takes a prefix and returns its size. What is
   /// refused stays with the caller, who tries again later or gives it back by tx_release().
   [[nodiscard]] virtual std::size_t tx_burst(Instant now, std::span<const Frame> frames) = 0;

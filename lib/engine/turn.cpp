@@ -55,7 +55,8 @@ void Worker::Core::step(Instant now, std::span<const wire::Packet> packets) {
     const Qpn qpn = packets[i].dest_qpn();
     transport::Qp& qp = *qps.find(qpn);
     do {
-      qp.on_packet(now, packets[i], effects);
+      if (!packets[i].signals_congestion() || !on_congestion(now, packets[i], qp)) [[likely]]
+        qp.on_packet(now, packets[i], effects);
       if (!effects.events().empty()) collect_events();
       ++i;
     } while (i < packets.size() && packets[i].dest_qpn() == qpn);
@@ -72,6 +73,11 @@ void Worker::Core::run_timers(Instant now) {
     if (qp->next_deadline() <= now) qp->on_timeout(now, effects);
     settle(slot, *qp);
   }
+  run_congestion_timers(now);
+}
+
+bool Worker::Core::wants_tx() const {
+  return built_ != 0 || !ready.empty() || neighbours.wants_tx() || !cnps_.empty();
 }
 
 /// Builds and sends bursts until nobody wants to send, the port refuses, or each ready QP has had
@@ -81,14 +87,24 @@ bool Worker::Core::transmit(Instant now) {
   const std::size_t bursts =
       std::min(kBurstsPerTurn, 1 + ready.size() * config.tx_burst_per_qp / kBurst);
   for (std::size_t i = 0; i < bursts; ++i) {
-    if (built_ == 0 && ready.empty() && !neighbours.wants_tx()) break;
-    if (!reserve()) break;
+    if (!wants_tx()) break;
+    if (!reserve()) return send_urgent(now) || sent;
+    if (!cnps_.empty()) build_cnps();
     if (i == 0) build_control(ready.empty() ? kBurst : kControlPerTurn);
     build_data(now);
     if (!flush(now)) break;
     sent = true;
   }
   return sent;
+}
+
+/// CNPs, when the port has no room for anything else. No slot is in hand then.
+bool Worker::Core::send_urgent(Instant now) {
+  if (cnps_.empty()) return false;
+  const std::size_t wanted = std::min(cnps_.size(), kBurst);
+  reserved_ = port.tx_reserve_urgent(std::span{slots_}.first(wanted));
+  build_cnps();
+  return flush(now);
 }
 
 bool Worker::Core::reserve() {
@@ -108,18 +124,30 @@ void Worker::Core::build_control(std::size_t most) {
 
 void Worker::Core::build_data(Instant now) {
   while (built_ < reserved_ && !ready.empty()) {
-    const std::uint32_t slot = ready.front();
+    const std::uint32_t slot = ready.next();
     ready.remove(slot);
     transport::Qp& qp = *qps.at(slot);
-    for (std::size_t i = 0; i < config.tx_burst_per_qp && built_ < reserved_; ++i) {
-      Frame& frame = slots_[built_];
-      frame.length =
-          static_cast<std::uint32_t>(qp.build_next(now, {frame.data, frame.capacity}, effects));
-      if (frame.length == 0) break;
-      ++built_;
-    }
+    const bool paced = pacer != nullptr && pacer->has(slot);
+    const std::uint32_t bytes = paced ? build_paced_qp(now, slot, qp) : build_unpaced_qp(now, qp);
+    ready.charge(slot, bytes);
+    if (transport_counters.send_seq_nak != seq_naks_) [[unlikely]]
+      on_seq_naks(qp);
     settle(slot, qp);
   }
+}
+
+/// A QP's turn. Returns the bytes of the frames it made.
+std::uint32_t Worker::Core::build_unpaced_qp(Instant now, transport::Qp& qp) {
+  std::uint32_t bytes = 0;
+  for (std::size_t i = 0; i < config.tx_burst_per_qp && built_ < reserved_; ++i) {
+    Frame& frame = slots_[built_];
+    frame.length =
+        static_cast<std::uint32_t>(qp.build_next(now, {frame.data, frame.capacity}, effects));
+    if (frame.length == 0) break;
+    bytes += frame.length;
+    ++built_;
+  }
+  return bytes;
 }
 
 /// Hands what is built to the port; true when it took all of it. What it refuses stays first in

@@ -11,9 +11,11 @@ Worker::Core::Core(const WorkerConfig& worker_config, PacketIo& packet_io)
       port(packet_io),
       memory(worker_config.max_mrs, worker_config.seed),
       qps(worker_config.index, worker_config.max_qps, worker_config.seed),
-      ready(worker_config.max_qps),
+      ready(worker_config.max_qps, worker_config.traffic_classes),
       deadlines(worker_config.max_qps),
-      neighbours(interfaces, counters, worker_config.max_neighbours, worker_config.seed) {}
+      neighbours(interfaces, counters, worker_config.max_neighbours,
+                 worker_config.max_control_frames, worker_config.seed),
+      np(worker_config.np) {}
 
 Worker::Core::~Core() {
   port.tx_release({slots_.data(), reserved_});
@@ -61,7 +63,9 @@ void Worker::destroy_qp(Qpn qpn) {
   if (core_->qps.find(qpn) == nullptr) return;
   const std::uint32_t slot = core_->qps.slot_of(qpn);
   core_->ready.remove(slot);
+  core_->ready.set_class(slot, 0);
   core_->deadlines.remove(slot);
+  if (core_->pacer != nullptr) core_->pacer->remove(slot);
   core_->qps.destroy(qpn);
 }
 
@@ -95,12 +99,16 @@ std::optional<MacAddress> Worker::resolve(InterfaceId id, const IpAddress& desti
   return core_->neighbours.resolve(id, destination, now);
 }
 
+void Worker::add_neighbour(InterfaceId id, const IpAddress& destination, const MacAddress& mac) {
+  core_->neighbours.add(id, destination, mac);
+}
+
 bool Worker::turn(Instant now) {
   return core_->turn(now);
 }
 
 Instant Worker::next_deadline() const {
-  return core_->deadlines.earliest();
+  return core_->next_deadline();
 }
 
 std::size_t Worker::poll_async(std::span<transport::AsyncEvent> out) {

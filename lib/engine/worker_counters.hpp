@@ -19,6 +19,10 @@ struct WorkerCounters {
   std::uint64_t control_drops = 0;         ///< ARP, ND and echo frames not sent, too many at once
   std::uint64_t neighbours_displaced = 0;  ///< entries of the neighbour table that went for others
   std::uint64_t async_events_dropped = 0;
+  // Notification point (congestion::NpCounters).
+  std::uint64_t np_marks_suppressed = 0;     ///< marks that brought no CNP of their own
+  std::uint64_t np_intervals_cut_short = 0;  ///< more scopes at a time than NpConfig::max_keys
+  std::uint64_t np_cnp_dropped = 0;          ///< CNPs not sent, too many at once
 };
 
 }  // namespace roce::engine

@@ -24,6 +24,9 @@ class CapturePort final : public engine::PacketIo {
   std::size_t rx_burst(Instant now, std::span<engine::Frame> out) override;
   void rx_release(std::span<const engine::Frame> frames) override { inner_.rx_release(frames); }
   std::size_t tx_reserve(std::span<engine::Frame> out) override { return inner_.tx_reserve(out); }
+  std::size_t tx_reserve_urgent(std::span<engine::Frame> out) override {
+    return inner_.tx_reserve_urgent(out);
+  }
   std::size_t tx_burst(Instant now, std::span<const engine::Frame> frames) override;
   void tx_release(std::span<const engine::Frame> frames) override { inner_.tx_release(frames); }
   const engine::PortInfo& info() const override { return inner_.info(); }

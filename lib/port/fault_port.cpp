@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "wire/build.hpp"
+#include "wire/ecn.hpp"
 
 namespace roce::port {
 
@@ -15,21 +16,14 @@ namespace {
 
 constexpr std::size_t kCopyBytes = 9216 + 64;
 
-/// Requests and responses to one QP are numbered by different ends.
-std::uint32_t stream_key(const wire::Packet& packet) {
-  return packet.dest_qpn().value() << 1 | (packet.info().is_response() ? 1u : 0u);
-}
-
 }  // namespace
 
 FaultPort::FaultPort(engine::PacketIo& inner, std::vector<FaultRule> rules, std::uint64_t seed)
     : inner_(inner) {
   for (std::size_t i = 0; i < rules.size(); ++i) {
-    const std::uint64_t rule_seed = rules[i].seed.value_or(seed * 1'000'003 + i);
-    const std::size_t streams = rules[i].needs_streams() ? 2 * kMaxStreams : 0;
     Lane& lane = rules[i].direction == FaultDirection::TX ? tx_ : rx_;
     lane.active = true;
-    rules_.push_back({std::move(rules[i]), Prng{rule_seed}, {}, std::vector<Stream>(streams)});
+    rules_.emplace_back(std::move(rules[i]), seed * 1'000'003 + i);
   }
   for (Lane* lane : {&tx_, &rx_}) {
     lane->ready.reserve(kReady);
@@ -94,9 +88,9 @@ void FaultPort::rx_release(std::span<const Frame> frames) {
 /// Decides over one frame and moves it on.
 void FaultPort::take(Instant now, Lane& lane, FaultDirection direction, const Frame& frame) {
   wire::Packet packet;
-  ActiveRule* active = pick(direction, frame, packet);
+  fabric::FaultMatcher* active = pick(direction, frame, packet);
   if (active == nullptr) return pass(lane, frame);
-  const FaultRule& rule = active->rule;
+  const FaultRule& rule = active->rule();
   switch (rule.action) {
     case FaultAction::DROP:
       ++active->counts.picked;
@@ -106,8 +100,14 @@ void FaultPort::take(Instant now, Lane& lane, FaultDirection direction, const Fr
         rx_release({&frame, 1});
       return;
     case FaultAction::CORRUPT:
-      corrupt(*active, frame, packet);
+      active->corrupt(frame.data, packet);
       ++active->counts.picked;
+      return pass(lane, frame);
+    case FaultAction::MARK:
+      if ((packet.traffic_class & 3) != 0) {
+        wire::set_ecn(frame.data, wire::Ecn::CE);
+        ++active->counts.picked;
+      }
       return pass(lane, frame);
     case FaultAction::DUPLICATE: {
       Frame twin;
@@ -165,62 +165,16 @@ void FaultPort::flush(Instant now) {
   tx_.ready.erase(tx_.ready.begin(), tx_.ready.begin() + static_cast<std::ptrdiff_t>(sent));
 }
 
-FaultPort::ActiveRule* FaultPort::pick(FaultDirection direction, const Frame& frame,
-                                       wire::Packet& packet) {
+fabric::FaultMatcher* FaultPort::pick(FaultDirection direction, const Frame& frame,
+                                      wire::Packet& packet) {
   if (wire::parse({frame.data, frame.length}, wire::IcrcCheck::SKIP, packet) != wire::Verdict::ROCE)
     return nullptr;
-  ActiveRule* picked = nullptr;
+  fabric::FaultMatcher* picked = nullptr;
   // Each rule sees each packet, so that its counts do not depend on the rules before it.
-  for (ActiveRule& active : rules_)
-    if (active.rule.direction == direction && meets(active, packet) && picked == nullptr)
+  for (fabric::FaultMatcher& active : rules_)
+    if (active.rule().direction == direction && active.meets(packet) && picked == nullptr)
       picked = &active;
   return picked;
-}
-
-bool FaultPort::meets(ActiveRule& active, const wire::Packet& packet) {
-  const FaultRule& rule = active.rule;
-  if (rule.qpn && packet.dest_qpn() != *rule.qpn) return false;
-  Stream* stream = nullptr;
-  if (rule.needs_streams()) {
-    stream = stream_of(active, packet);
-    if (stream == nullptr) {
-      ++active.counts.no_room;
-      return false;
-    }
-  }
-  if (!rule.opcodes.test(static_cast<std::size_t>(packet.opcode))) return false;
-  if (rule.psn) {
-    const Psn wanted =
-        rule.psn_origin == PsnOrigin::FIRST_SEEN ? stream->first + *rule.psn : Psn{*rule.psn};
-    if (packet.psn() != wanted) return false;
-  }
-  if (rule.rate < 1.0 && !active.prng.chance(rule.rate)) return false;
-  if (rule.nth != 0 && ++stream->met != rule.nth) return false;
-  return rule.max == 0 || active.counts.picked < rule.max;
-}
-
-FaultPort::Stream* FaultPort::stream_of(ActiveRule& active, const wire::Packet& packet) {
-  const std::uint32_t key_plus_one = stream_key(packet) + 1;
-  const std::size_t size = active.streams.size();  // a power of two, at most half of it in use
-  std::size_t at = (key_plus_one * std::size_t{0x9e3779b97f4a7c15}) >> 40 & (size - 1);
-  for (std::size_t probes = 0; probes < kMaxStreams; ++probes, at = (at + 1) & (size - 1)) {
-    Stream& stream = active.streams[at];
-    if (stream.key_plus_one == key_plus_one) return &stream;
-    if (stream.key_plus_one == 0) {
-      stream = {key_plus_one, packet.psn(), 0};
-      return &stream;
-    }
-  }
-  return nullptr;
-}
-
-/// Flips one bit between the BTH and the end of the ICRC: all of that is under the ICRC, and the
-/// packet still finds its QP.
-void FaultPort::corrupt(ActiveRule& active, const Frame& frame, const wire::Packet& packet) {
-  const auto start = static_cast<std::uint32_t>(packet.extensions - frame.data);
-  const auto end = static_cast<std::uint32_t>(packet.l3 - frame.data) + packet.l3_bytes;
-  const std::uint32_t bit = active.prng.below((end - start) * 8);
-  frame.data[start + bit / 8] ^= std::byte{1} << (bit % 8);
 }
 
 bool FaultPort::copy(FaultDirection direction, const Frame& frame, Frame& twin) {

@@ -12,25 +12,21 @@
 #include <span>
 #include <vector>
 
-#include "base/prng.hpp"
 #include "engine/packet_io.hpp"
+#include "fabric/fault_matcher.hpp"
 #include "port/fault_rule.hpp"
 #include "wire/packet.hpp"
 
 namespace roce::port {
 
-struct FaultCounts {
-  std::uint64_t picked = 0;  ///< packets the rule acted on
-  std::uint64_t no_room =
-      0;  ///< packets it had to let pass: no buffer, or too many held or streams
-};
+using fabric::FaultCounts;
 
 class FaultPort final : public engine::PacketIo {
  public:
   /// What one direction can hold back at once.
   static constexpr std::size_t kMaxHeld = 128;
   /// Streams that a rule with psn=+N or nth tells apart.
-  static constexpr std::size_t kMaxStreams = 4096;
+  static constexpr std::size_t kMaxStreams = fabric::FaultMatcher::kMaxStreams;
   /// How long REORDER waits for later frames.
   static constexpr Duration kReorderPatience = Duration::milliseconds(1);
 
@@ -43,6 +39,9 @@ class FaultPort final : public engine::PacketIo {
   std::size_t rx_burst(Instant now, std::span<engine::Frame> out) override;
   void rx_release(std::span<const engine::Frame> frames) override;
   std::size_t tx_reserve(std::span<engine::Frame> out) override { return inner_.tx_reserve(out); }
+  std::size_t tx_reserve_urgent(std::span<engine::Frame> out) override {
+    return inner_.tx_reserve_urgent(out);
+  }
   /// Takes frames that it holds back or drops as if sent.
   std::size_t tx_burst(Instant now, std::span<const engine::Frame> frames) override;
   void tx_release(std::span<const engine::Frame> frames) override { inner_.tx_release(frames); }
@@ -50,22 +49,10 @@ class FaultPort final : public engine::PacketIo {
   engine::PortCounters counters() const override { return inner_.counters(); }
 
   [[nodiscard]] std::size_t rule_count() const { return rules_.size(); }
-  [[nodiscard]] const FaultRule& rule(std::size_t i) const { return rules_[i].rule; }
+  [[nodiscard]] const FaultRule& rule(std::size_t i) const { return rules_[i].rule(); }
   [[nodiscard]] FaultCounts counts(std::size_t i) const { return rules_[i].counts; }
 
  private:
-  /// What a rule remembers of a stream.
-  struct Stream {
-    std::uint32_t key_plus_one = 0;  ///< 0: free
-    Psn first;
-    std::uint64_t met = 0;  ///< packets that met the conditions before nth
-  };
-  struct ActiveRule {
-    FaultRule rule;
-    Prng prng;
-    FaultCounts counts;
-    std::vector<Stream> streams;  ///< a hash table; empty when not needed
-  };
   struct Held {
     engine::Frame frame;
     Instant due;
@@ -86,12 +73,10 @@ class FaultPort final : public engine::PacketIo {
   static constexpr std::size_t kReady = 512;
   static constexpr std::size_t kCopies = 64;
 
-  ActiveRule* pick(FaultDirection direction, const engine::Frame& frame, wire::Packet& packet);
-  [[nodiscard]] bool meets(ActiveRule& active, const wire::Packet& packet);
-  [[nodiscard]] Stream* stream_of(ActiveRule& active, const wire::Packet& packet);
+  fabric::FaultMatcher* pick(FaultDirection direction, const engine::Frame& frame,
+                             wire::Packet& packet);
   void take(Instant now, Lane& lane, FaultDirection direction, const engine::Frame& frame);
   void pass(Lane& lane, const engine::Frame& frame);
-  void corrupt(ActiveRule& active, const engine::Frame& frame, const wire::Packet& packet);
   [[nodiscard]] bool copy(FaultDirection direction, const engine::Frame& frame,
                           engine::Frame& twin);
   void release_due(Instant now, Lane& lane);
@@ -99,7 +84,7 @@ class FaultPort final : public engine::PacketIo {
   [[nodiscard]] bool is_copy(const engine::Frame& frame) const;
 
   engine::PacketIo& inner_;
-  std::vector<ActiveRule> rules_;
+  std::vector<fabric::FaultMatcher> rules_;
   Lane tx_, rx_;
   CopyPool copies_;
 };

@@ -39,7 +39,10 @@ Json to_json(const engine::WorkerCounters& counters) {
           {"icmp_echo_tx", counters.icmp_echo_tx},
           {"control_drops", counters.control_drops},
           {"neighbours_displaced", counters.neighbours_displaced},
-          {"async_events_dropped", counters.async_events_dropped}};
+          {"async_events_dropped", counters.async_events_dropped},
+          {"np_marks_suppressed", counters.np_marks_suppressed},
+          {"np_intervals_cut_short", counters.np_intervals_cut_short},
+          {"np_cnp_dropped", counters.np_cnp_dropped}};
 }
 
 Json to_json(const engine::PortCounters& counters) {

@@ -27,6 +27,7 @@ struct Counters {
   std::uint64_t resp_remote_access_errors = 0;  ///< NAK REMOTE_ACCESS_ERROR sent
   std::uint64_t resp_invalid_request = 0;       ///< NAK INVALID_REQUEST sent
   std::uint64_t resp_operational_error = 0;     ///< NAK REMOTE_OPERATIONAL_ERROR sent
+  std::uint64_t send_seq_nak = 0;               ///< NAK PSN_SEQUENCE_ERROR sent
   std::uint64_t resp_cqe_error = 0;
   std::uint64_t resp_cqe_flush_error = 0;
   // Requester.
@@ -47,7 +48,9 @@ struct Counters {
   std::uint64_t unexpected_response = 0;  ///< ghost, stale or malformed ACK or response, ignored
   // Congestion notification.
   std::uint64_t np_ecn_marked_roce_packets = 0;
-  std::uint64_t rp_cnp_ignored = 0;
+  std::uint64_t np_cnp_sent = 0;
+  std::uint64_t rp_cnp_handled = 0;  ///< CNPs, and other packets with BECN, that a QP heeded
+  std::uint64_t rp_cnp_ignored = 0;  ///< CNPs for a QP without congestion control
   // Silent drops, by cause.
   std::uint64_t drop_qp_state = 0;  ///< the QP does not receive in its state
   std::uint64_t drop_pkey = 0;

@@ -178,6 +178,15 @@ bool Qp::wants_tx() const {
 std::size_t Qp::build_next(Instant now, std::span<std::byte> slot, Effects& effects) {
   return core_->build_next(now, slot, effects);
 }
+bool Qp::wants_unpaced_tx() const {
+  return core_->responder.wants_tx() && !core_->responder.next_is_read_data();
+}
+std::size_t Qp::build_next_unpaced(std::span<std::byte> slot, Effects& effects) {
+  if (!wants_unpaced_tx()) return 0;
+  const std::size_t length = core_->responder.build(slot);
+  if (core_->context.unsettled()) core_->settle(effects);
+  return length;
+}
 std::size_t Qp::outstanding_sends() const {
   return core_->requester.outstanding();
 }

@@ -89,6 +89,11 @@ class Qp {
   /// (a bad lkey) completes the WR in error and goes on.
   [[nodiscard]] std::size_t build_next(Instant now, std::span<std::byte> slot, Effects& effects);
 
+  /// The part of it that congestion control does not hold up: ACKs, NAKs and atomic results, while
+  /// they are next in the order of responses.
+  [[nodiscard]] bool wants_unpaced_tx() const;
+  [[nodiscard]] std::size_t build_next_unpaced(std::span<std::byte> slot, Effects& effects);
+
   /// Requests posted and not yet completed, and receives posted and not yet consumed.
   [[nodiscard]] std::size_t outstanding_sends() const;
   [[nodiscard]] std::size_t outstanding_receives() const;

@@ -51,6 +51,7 @@ std::size_t Responder::build_nak(std::span<std::byte> slot) {
     case Nak::FATAL:
       return build_acknowledge(slot, nak_psn_, nak_syndrome_, msn_);
     default:
+      ++context_.counters.send_seq_nak;
       return build_acknowledge(slot, expected_, wire::nak_syndrome(NakCode::PSN_SEQUENCE_ERROR),
                                msn_);
   }

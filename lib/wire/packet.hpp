@@ -63,6 +63,10 @@ struct Packet {
   [[nodiscard]] Qpn dest_qpn() const { return bth->dest_qpn(); }
   /// The ECN field says Congestion Experienced (RFC 3168).
   [[nodiscard]] bool congestion_experienced() const { return (traffic_class & 3) == 3; }
+  /// Something that congestion control has to look at: a mark, or word of marks elsewhere.
+  [[nodiscard]] bool signals_congestion() const {
+    return congestion_experienced() || bth->becn() || opcode == Opcode::CNP;
+  }
 
   [[nodiscard]] IpAddress source_ip() const;
   [[nodiscard]] IpAddress destination_ip() const;

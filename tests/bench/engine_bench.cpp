@@ -34,6 +34,8 @@ struct Load {
   std::uint32_t depth = 128;  ///< WRs outstanding per QP
   std::uint32_t signal_every = 16;
   double seconds = 1.0;
+  Rate pace{};                 ///< of each QP when not 0; above what it reaches: pacing alone costs
+  std::uint64_t messages = 0;  ///< instead of seconds when not 0: the same work on every run
 };
 
 void modify(engine::Worker& worker, Qpn qpn, const verbs::QpAttributes& attributes) {
@@ -69,6 +71,9 @@ class Side {
       attributes.qp_state = verbs::QpState::INIT;
       attributes.qp_access_flags = kAllAccess & ~verbs::ACCESS_LOCAL_WRITE;
       modify(worker_, qps_.back(), attributes);
+      if (load.pace.mbps() > 0 &&
+          !worker_.set_congestion_control(qps_.back(), congestion::FixedRate{load.pace}))
+        throw std::runtime_error("a QP is not paced");
     }
   }
 
@@ -163,14 +168,14 @@ class Writer {
   std::uint64_t done_ = 0;
 };
 
-/// Turns until the time is over; the clock is read once a turn.
+/// Turns until the time is over, or the messages are through; the clock is read once a turn.
 template <class Turn>
 Figure measure(const Load& load, Writer& writer, Turn turn) {
   const Instant start = engine::SteadyClock::now();
   const Instant end = start + Duration::nanoseconds(static_cast<std::int64_t>(load.seconds * 1e9));
   Instant now = start;
   const std::uint64_t before = writer.done();
-  while (now < end) {
+  while (load.messages == 0 ? now < end : writer.done() - before < load.messages) {
     turn(now);
     writer.refill();
     now = engine::SteadyClock::now();
@@ -262,7 +267,8 @@ Figure bare_loop(const Load& load) {
 template <class Run>
 Figure best(const Load& load, Run run) {
   Figure top;
-  for (int i = 0; i < 3; ++i) {
+  const int runs = load.messages == 0 ? 3 : 1;
+  for (int i = 0; i < runs; ++i) {
     const Figure figure = run(load);
     if (top.messages == 0 || figure.per_second() > top.per_second()) top = figure;
   }
@@ -276,18 +282,29 @@ void print(const char* name, const Load& load, const Figure& figure, const Figur
   std::fflush(stdout);
 }
 
-void run_all(double seconds, const std::string& only, std::uint32_t most_qps) {
+void run_all(double seconds, const std::string& only, std::uint32_t most_qps,
+             std::uint64_t messages) {
   const auto wanted = [&](const char* name) { return only.empty() || only == name; };
   for (const std::uint32_t size : {4096u, 64u}) {
-    const Load one{.size = size, .seconds = seconds};
-    const Figure bare = best(one, bare_loop);
+    const Load one{.size = size, .seconds = seconds, .messages = messages};
+    const Figure bare = best({.size = size, .seconds = messages == 0 ? seconds : 0.01}, bare_loop);
     print("bare loop", one, bare, bare);
     if (wanted("requester")) print("requester alone", one, best(one, requester_alone), bare);
+    if (wanted("paced")) {
+      const Load paced{
+          .size = size, .seconds = seconds, .pace = Rate::gbps(1000), .messages = messages};
+      print("requester alone, paced", paced, best(paced, requester_alone), bare);
+    }
     if (wanted("one-thread")) print("both ends, one thread", one, best(one, one_thread), bare);
     if (wanted("two-threads")) print("both ends, two threads", one, best(one, two_threads), bare);
     if (!wanted("qps")) continue;
     for (std::uint32_t qps = 16; qps <= most_qps; qps *= 32) {
-      const Load many{.size = size, .qps = qps, .depth = 16, .signal_every = 4, .seconds = seconds};
+      const Load many{.size = size,
+                      .qps = qps,
+                      .depth = 16,
+                      .signal_every = 4,
+                      .seconds = seconds,
+                      .messages = messages};
       print("both ends, one thread", many, best(many, one_thread), bare);
     }
   }
@@ -301,11 +318,15 @@ int main(int argc, char** argv) {
   double seconds = 0;
   std::string only;
   std::uint32_t most_qps = 0;
+  std::uint64_t messages = 0;
   po::options_description options("Options");
   options.add_options()("help", "this text");
   options.add_options()("seconds", po::value(&seconds)->default_value(1.0), "of each run");
-  options.add_options()("only", po::value(&only), "requester, one-thread, two-threads or qps");
+  options.add_options()("only", po::value(&only),
+                        "requester, paced, one-thread, two-threads or qps");
   options.add_options()("most-qps", po::value(&most_qps)->default_value(16384), "of 'qps'");
+  options.add_options()("messages", po::value(&messages)->default_value(0),
+                        "end each run after so many instead, for counting instructions");
   try {
     po::variables_map values;
     po::store(po::parse_command_line(argc, argv, options), values);
@@ -314,7 +335,7 @@ int main(int argc, char** argv) {
       fmt::print("engine_bench: what the worker costs\n");
       return 0;
     }
-    roce::bench::run_all(seconds, only, most_qps);
+    roce::bench::run_all(seconds, only, most_qps, messages);
   } catch (const std::exception& error) {
     fmt::print(stderr, "engine_bench: {}\n", error.what());
     return 1;

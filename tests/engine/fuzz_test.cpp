@@ -64,6 +64,10 @@ struct Targets {
       }
       host.worker.destroy_qp(target.qpn);
       target.qpn = make(target.type, peer);
+      // Some heed the CNPs that are thrown at them.
+      if (&target != &qps[0])
+        REQUIRE(host.worker.set_congestion_control(
+            target.qpn, congestion::make_preset("nvidia", Rate::gbps(100)).value()));
       ++revived;
       give_receives(target.qpn);
     }
@@ -312,6 +316,10 @@ TEST_CASE("a worker under fire serves its real QP and loses count of nothing",
   const Qpn qa = rig.a.rc_qp(), qb = rig.b.rc_qp();
   rig.a.connect(qa, rig.b, qb);
   rig.b.connect(qb, rig.a, qa);
+  for (const auto& [host, qpn] : {std::pair{&rig.a, qa}, std::pair{&rig.b, qb}}) {
+    const auto paper = congestion::make_preset("paper", Rate::gbps(100)).value();
+    REQUIRE(host->worker.set_congestion_control(qpn, paper));
+  }
   auto& source = rig.a.buffer(10'000);
   auto& sink = rig.b.buffer(10'000);
   const verbs::Sge sge{source.mr.addr, 10'000, source.mr.lkey};
@@ -349,13 +357,16 @@ TEST_CASE("a worker under fire serves its real QP and loses count of nothing",
     for (auto& byte : source.bytes) byte = static_cast<std::byte>(prng());
     REQUIRE(rig.a.worker.post_send(qa, test::write_wr(round, sge, sink.mr)) ==
             transport::PostResult::OK);
-    rig.run();
+    rig.run(Duration::microseconds(100));  // it is paced
     REQUIRE(rig.a.completion().status == verbs::WcStatus::SUCCESS);
     REQUIRE(sink.bytes == source.bytes);
     REQUIRE(targets.guards_hold());
     check_accounts(rig);
   }
   CHECK(test::NoAllocation::violations() == 0);
+
+  CHECK(rig.b.worker.counters().rp_cnp_handled > 0);
+  CHECK(rig.b.worker.counters().np_cnp_sent > 0);
 
   // The fire was real: it got through to QPs of each kind and to each defence.
   const transport::Counters& transport = rig.b.worker.counters();

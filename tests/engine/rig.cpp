@@ -80,9 +80,9 @@ verbs::Wc Host::completion() {
 
 Rig::Rig(std::uint32_t max_qps)
     : wire(wire_config()),
-      a({.index = 0, .max_qps = max_qps, .seed = 1}, wire.first(),
+      a({.index = 0, .max_qps = max_qps, .seed = 1, .line_rate = Rate::gbps(100)}, wire.first(),
         {IpAddress::v4(198, 18, 0, 1), 24}),
-      b({.index = 1, .max_qps = max_qps, .seed = 2}, wire.second(),
+      b({.index = 1, .max_qps = max_qps, .seed = 2, .line_rate = Rate::gbps(100)}, wire.second(),
         {IpAddress::v4(198, 18, 0, 2), 24}) {}
 
 void Rig::run(Duration limit) {

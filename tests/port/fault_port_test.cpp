@@ -123,6 +123,22 @@ TEST_CASE("duplicate sends a packet and its twin", "[port][fault]") {
   CHECK(free_slots(f.port) == 64);
 }
 
+TEST_CASE("mark sets CE where a packet is ECN-capable, and leaves others alone", "[port][fault]") {
+  Faulty f({"mark:nth=all"});
+  const FrameSpec specs[] = {{.psn = 1, .traffic_class = 2}, {.psn = 2}};
+  send(f.port, at_us(0), specs);
+  std::array<Frame, 2> frames;
+  REQUIRE(f.wire.second().rx_burst(at_us(0), frames) == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    roce::wire::Packet packet;
+    REQUIRE(roce::wire::parse({frames[i].data, frames[i].length}, roce::wire::IcrcCheck::VERIFY,
+                              packet) == roce::wire::Verdict::ROCE);
+    CHECK(packet.congestion_experienced() == (i == 0));
+  }
+  f.wire.second().rx_release(frames);
+  CHECK(f.port.counts(0).picked == 1);
+}
+
 TEST_CASE("delay holds a packet for its time while others pass", "[port][fault]") {
   Faulty f({"delay:psn=1,by=50us"});
   std::array<Frame, 1> none;

@@ -49,6 +49,9 @@ TEST_CASE("fault rules are understood", "[port][fault]") {
   CHECK(good("drop:dir=rx").direction == FaultDirection::RX);
   CHECK(good("drop:seed=99").seed == 99);
   CHECK(good("drop:max=4").max == 4);
+  CHECK(good("mark:psn=5").action == FaultAction::MARK);
+  CHECK(good("drop:src=198.18.0.1").source == roce::IpAddress::v4(198, 18, 0, 1));
+  CHECK(good("drop:dst=fd00::1").destination == roce::IpAddress::from_string("fd00::1").value());
 }
 
 TEST_CASE("an opcode is named in full or by how it starts", "[port][fault]") {
@@ -90,6 +93,7 @@ TEST_CASE("a bad fault rule names the key and the valid ones", "[port][fault]") 
       {"drop:qpn=0x1000000", "qpn=0x1000000", "QP number"},
       {"drop:opcode=ACK", "opcode=ACK", "RC_ACKNOWLEDGE"},
       {"drop:opcode=", "opcode=", "RC_SEND_FIRST"},
+      {"drop:dst=198.18.0", "dst=198.18.0 is not valid", "IPv4 or IPv6"},
       {"drop:dir=both", "dir=both", "tx or rx"},
       {"drop:rate=0", "rate=0", "above 0"},
       {"drop:rate=1.5", "rate=1.5", "up to 1"},

@@ -22,6 +22,7 @@ struct FrameSpec {
   std::uint32_t qpn = 0x12;
   wire::Opcode opcode = wire::Opcode::RC_RDMA_WRITE_MIDDLE;
   std::size_t payload = 256;
+  std::uint8_t traffic_class = 0;
 };
 
 inline void build_frame(engine::Frame& slot, const FrameSpec& spec) {
@@ -30,6 +31,7 @@ inline void build_frame(engine::Frame& slot, const FrameSpec& spec) {
   attributes.destination_mac = kMacB;
   attributes.source = IpAddress::v4(198, 18, 0, 1);
   attributes.destination = IpAddress::v4(198, 18, 0, 2);
+  attributes.traffic_class = spec.traffic_class;
   const wire::PathHeaders path = wire::make_path_headers(attributes);
   wire::BthFields bth;
   bth.opcode = spec.opcode;

@@ -1,4 +1,4 @@
-#include "port/fault_rule.hpp"
+#include "fabric/fault_rule.hpp"
 
 #include <fmt/format.h>
 
@@ -9,20 +9,21 @@
 
 #include "wire/opcode.hpp"
 
-namespace roce::port {
+namespace roce::fabric {
 namespace {
 
-constexpr std::string_view kActions = "drop, corrupt, duplicate, delay, reorder";
+constexpr std::string_view kActions = "drop, corrupt, duplicate, delay, reorder, mark";
 constexpr std::string_view kKeys =
-    "psn, qpn, opcode, dir, rate, nth, max, seed; by for delay and reorder";
+    "psn, qpn, opcode, dir, rate, nth, max, seed, src, dst; by for delay and reorder";
 
 constexpr std::string_view kHelp =
     "  --fault ACTION:KEY=VALUE,...  may be repeated; the first rule that picks a packet has it\n"
-    "    drop | corrupt | duplicate\n"
+    "    drop | corrupt | duplicate | mark (Congestion Experienced)\n"
     "    delay     by=TIME           later by TIME (ns, us, ms, s; default 50us)\n"
     "    reorder   by=N              behind N later frames (default 3)\n"
     "    dir=tx|rx                   as this port sees it (default tx)\n"
     "    qpn=N, opcode=NAME          destination QP; opcode or the start of its name\n"
+    "    src=IP, dst=IP              IP addresses\n"
     "    psn=N, psn=+N               PSN, or the Nth after the first one seen of that QP\n"
     "    rate=P                      with probability P\n"
     "    nth=K|all                   only the Kth such packet of a QP (default 1 beside psn)\n"
@@ -112,6 +113,13 @@ Result<void> set_psn(FaultRule& rule, std::string_view value) {
   return {};
 }
 
+Result<void> set_address(FaultRule& rule, std::string_view key, std::string_view value) {
+  const auto address = IpAddress::from_string(value);
+  if (!address) return wrong(rule, key, value, "an IPv4 or IPv6 address");
+  (key == "src" ? rule.source : rule.destination) = *address;
+  return {};
+}
+
 Result<void> set_by(FaultRule& rule, std::string_view value) {
   if (rule.action == FaultAction::DELAY) {
     const auto time = duration(value);
@@ -151,6 +159,7 @@ Result<void> set_number(FaultRule& rule, std::string_view key, std::string_view 
 
 Result<void> set_key(FaultRule& rule, std::string_view key, std::string_view value) {
   if (key == "psn") return set_psn(rule, value);
+  if (key == "src" || key == "dst") return set_address(rule, key, value);
   if (key == "opcode") return set_opcode(rule, value);
   if (key == "by") return set_by(rule, value);
   if (key == "nth" && value == "all") {
@@ -176,7 +185,7 @@ Result<void> set_key(FaultRule& rule, std::string_view key, std::string_view val
 
 std::optional<FaultAction> action_of(std::string_view word) {
   for (const auto action : {FaultAction::DROP, FaultAction::CORRUPT, FaultAction::DUPLICATE,
-                            FaultAction::DELAY, FaultAction::REORDER})
+                            FaultAction::DELAY, FaultAction::REORDER, FaultAction::MARK})
     if (word == fault_action_name(action)) return action;
   return {};
 }
@@ -184,8 +193,8 @@ std::optional<FaultAction> action_of(std::string_view word) {
 }  // namespace
 
 std::string_view fault_action_name(FaultAction action) {
-  constexpr std::array<std::string_view, 5> names = {"drop", "corrupt", "duplicate", "delay",
-                                                     "reorder"};
+  constexpr std::array<std::string_view, 6> names = {"drop",  "corrupt", "duplicate",
+                                                     "delay", "reorder", "mark"};
   return names[static_cast<std::size_t>(action)];
 }
 
@@ -228,4 +237,4 @@ std::string_view fault_rule_help() {
   return kHelp;
 }
 
-}  // namespace roce::port
+}  // namespace roce::fabric
