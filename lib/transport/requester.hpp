@@ -114,6 +114,7 @@ class Requester {
   void on_nak(Instant now, std::uint64_t sequence, std::uint8_t syndrome);
   void on_rnr_nak(Instant now, std::uint64_t sequence, std::uint8_t syndrome);
   void on_implied_nak(Instant now);
+  [[nodiscard]] bool spend_retry();
   void go_back(Instant now);
   void slow_restart();
   void restart();

@@ -59,8 +59,10 @@ void Requester::on_rnr_nak(Instant now, std::uint64_t sequence, std::uint8_t syn
   const bool blocked = acknowledge(now, sequence);
   if (context_.failure != Failure::NONE) return;
   if (blocked) {
-    // Something before it is missing as well: that is resent first, after the wait.
+    // Something before it is missing as well: that is resent first, after the wait. It costs a
+    // retry like any loss: a response that never comes must not be asked for without end.
     ++context_.counters.implied_nak_seq_err;
+    if (!spend_retry()) return;
   } else if (rnr_retry_ != kForEver) {
     if (rnr_retries_left_ == 0) {
       ++context_.counters.req_rnr_retries_exceeded;
@@ -80,15 +82,21 @@ void Requester::on_implied_nak(Instant now) {
   go_back(now);
 }
 
+/// Takes one of retry_cnt; false when there was none left, and the oldest WR has failed.
+bool Requester::spend_retry() {
+  if (retries_left_ > 0) {
+    --retries_left_;
+    return true;
+  }
+  ++context_.counters.req_transport_retries_exceeded;
+  fail_head(WcStatus::RETRY_EXC_ERR, 0);
+  return false;
+}
+
 /// Resends from una_, once per loss: further news of the same loss changes nothing.
 void Requester::go_back(Instant now) {
   if (recovering_ || (holds_ & kHoldRnr)) return;
-  if (retries_left_ == 0) {
-    ++context_.counters.req_transport_retries_exceeded;
-    fail_head(WcStatus::RETRY_EXC_ERR, 0);
-    return;
-  }
-  --retries_left_;
+  if (!spend_retry()) return;
   recovering_ = true;
   slow_restart();
   if (ack_timeout_.ns() != 0) ack_deadline_ = now + ack_timeout_;
@@ -118,12 +126,7 @@ void Requester::on_timeout(Instant now) {
   }
   if (ack_deadline_ > now) return;
   ++context_.counters.local_ack_timeout_err;
-  if (retries_left_ == 0) {
-    ++context_.counters.req_transport_retries_exceeded;
-    fail_head(WcStatus::RETRY_EXC_ERR, 0);
-    return;
-  }
-  --retries_left_;
+  if (!spend_retry()) return;
   // A NAK that comes after this may speak of the resend, and then deserves another one.
   recovering_ = false;
   slow_restart();

@@ -265,6 +265,38 @@ TEST_CASE("An RNR NAK beyond an incomplete READ waits, then resends the READ fir
   CHECK(t.a.sends().empty());
 }
 
+TEST_CASE("RNR NAKs beyond a READ whose response never comes use up retry_cnt") {
+  Bench t({.retry_cnt = 3, .rnr_retry = 7});
+  t.a.post(WrOpcode::RDMA_READ, 1, 0, 256, 0x8000, t.b.mr.rkey);
+  t.a.post(WrOpcode::SEND, 2, 0, 8);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(t.psns() == Psns{0x100, 0x101});
+    t.ack(0x101, 0x2c);
+    REQUIRE(t.a.qp->state() == QpState::RTS);
+    REQUIRE(t.expire(t.a));
+  }
+  CHECK(t.psns() == Psns{0x100, 0x101});
+  t.ack(0x101, 0x2c);
+  CHECK(t.first_status() == WcStatus::RETRY_EXC_ERR);
+  CHECK(t.a.counters.req_transport_retries_exceeded == 1);
+}
+
+TEST_CASE("A loss halves the window, whose last packet asks for an ACK; ACKs let it grow again") {
+  Bench t;
+  for (std::uint64_t i = 0; i < 60; ++i) t.write(i);
+  REQUIRE(t.psns().size() == 60);
+  t.ack(0x100, kSequence);
+  const auto resent = t.pull_all(t.a);
+  REQUIRE(resent.size() == 30);
+  CHECK(resent.back().ack_request());
+  t.ack(0x100 + 7);  // 8 more packets are through: room for them, and one more
+  CHECK(t.psns().size() == 9);
+  REQUIRE(t.expire(t.a));
+  CHECK(t.psns().size() == 16);  // half of 31 would be less
+  t.ack(0x108 + 15);
+  CHECK(t.psns().size() == 18);
+}
+
 TEST_CASE("Loss of any single packet of a multi-packet message is mended, for each operation") {
   const auto opcode = GENERATE(WrOpcode::SEND, WrOpcode::RDMA_WRITE, WrOpcode::RDMA_WRITE_WITH_IMM,
                                WrOpcode::RDMA_READ);
